@@ -1,0 +1,111 @@
+//! Decides which blocks to fetch, which reads may go and what memory is for. Never waits, never reads a clock, does no I/O
+//! and has no randomness: the driver tells it what happened and pulls what to do.
+#![forbid(unsafe_code)]
+
+use std::ops::Range;
+
+/// Block size: the unit of fetching, holding and storing.
+pub const BLOCK_BYTES: u64 = 256 * 1024;
+
+/// A moment, in milliseconds since the driver's epoch. Counts only time in which the engine ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub u64);
+
+/// Identifies content, whatever names or repos it goes by: two files with the same key share blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentKey(pub [u8; 32]);
+
+/// A block's position in its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockIx(pub u32);
+
+/// An open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HandleId(pub u64);
+
+/// A read that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReadId(pub u64);
+
+/// A fetch in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FetchId(pub u64);
+
+/// A mount; carries a weight for shares of the read-ahead budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MountId(pub u32);
+
+/// How a handle reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Blocks are held and shared.
+    Cached,
+    /// A re-read fetches again.
+    Direct,
+}
+
+/// A part of a block that answers a read. `B` is the driver's block buffer; the plan only clones and drops it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece<B> {
+    /// The block.
+    pub block: B,
+    /// Bytes of the block, from its start.
+    pub range: Range<u32>,
+}
+
+/// Answer to [`Plan::read`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Read<B> {
+    /// Everything was held.
+    Done(Vec<Piece<B>>),
+    /// An [`Action::Finish`] with this id will come.
+    Wait(ReadId),
+}
+
+/// Why a read fails. The driver keeps the cause of the last failed fetch; the plan only routes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// This fetch's error ended it; the driver maps the id to its cause.
+    Fetch(FetchId),
+    /// The read's own deadline passed.
+    Deadline,
+    /// The handle was closed or the read cancelled.
+    Closed,
+    /// Larger than the budget can ever admit.
+    TooLarge,
+}
+
+/// How a fetch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every block arrived.
+    Complete,
+    /// Broke off; trying again may help.
+    Retry,
+    /// Broke off; not to be tried before this moment.
+    RetryAt(Time),
+    /// Cannot succeed.
+    Fatal,
+    /// Stopped after an [`Action::Cancel`].
+    Cancelled,
+}
+
+/// What the driver must do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action<B> {
+    /// Start fetching `blocks` of `content`; report `arrived`, `received` and in the end `settled`.
+    Fetch {
+        /// New id; a retry has a new one.
+        fetch: FetchId,
+        /// Of which content.
+        content: ContentKey,
+        /// Which blocks, at least one.
+        blocks: Range<u32>,
+        /// Whether a read waits for it (else it is read-ahead).
+        awaited: bool,
+    },
+    /// Stop it; its charge ends when it has settled.
+    Cancel(FetchId),
+    /// Answer a waiting read.
+    Finish(ReadId, Result<Vec<Piece<B>>, Failure>),
+}

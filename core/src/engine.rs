@@ -1,0 +1,1 @@
+//! Owns the network configuration, the reader and the mounts of one process.

@@ -1,0 +1,1 @@
+//! The Hub API: commits, trees, resolving, tokens. Every request goes through one client of ours.

@@ -1,0 +1,25 @@
+//! What Weightless knows: how the Hub is asked, what a commit's tree looks like, how bytes are fetched and read.
+//! Never knows an operating system's file-system interface; that is `weightless-platform`.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`error`] | the one table of errors, in words |
+//! | [`repo`] | repo names, revisions, pasted URLs |
+//! | [`hub`] | the Hub API: commits, trees, resolving, tokens |
+//! | [`tree`] | the immutable tree of a commit, loaded by folder |
+//! | [`transport`] | streams ranges of a file's bytes: Xet or plain |
+//! | [`reader`] | runs the plan: blocks, handles, waiting reads |
+//! | [`mount`] | a repo at a commit, as the platform's adapters see it |
+//! | [`engine`] | owns all of the above for one process |
+#![forbid(unsafe_code)]
+
+pub mod engine;
+pub mod error;
+pub mod hub;
+pub mod mount;
+pub mod reader;
+pub mod repo;
+pub mod transport;
+pub mod tree;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,1 @@
+//! Runs the plan: owns its mutex, performs its fetches, completes waiting reads. Decides nothing.
