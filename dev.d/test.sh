@@ -1,0 +1,70 @@
+# ./dev test: every test once as who you are, and, when that is root, what meets the kernel again as an ordinary user.
+# shellcheck shell=bash
+# shellcheck source=dev.d/run.sh
+source dev.d/run.sh
+
+# Packages whose tests mount, or run the binary: root may do what users may not, so both must be seen.
+USER_TESTS='(package(weightless-platform) + package(weightless-cli) + package(weightless-tests)) - binary(edges)'
+
+dev_test() {
+    local name=${1:-all}
+    [ $# = 0 ] || shift
+    case "$name" in
+        all) test_all "$@" ;;
+        plan) test_one weightless-plan "$@" ;;
+        reader) test_one weightless-core "$@" ;;
+        hub) test_one weightless-hub-sim "$@" ;;
+        fuse) test_one weightless-platform "$@" ;;
+        cli) test_one weightless-cli "$@" ;;
+        promises) test_one weightless-tests "$@" ;;
+        *) die "unknown part: $name (all plan reader hub fuse cli promises)" ;;
+    esac
+}
+
+test_setup() {
+    need_nextest
+    need_fuse
+    need rsync ripgrep:rg attr:getfattr git
+    WEIGHTLESS_PYTHON=$(python_env tests tests/python/requirements.txt)
+    export WEIGHTLESS_PYTHON
+    # Without it the tests on the real model fall back to a generated one.
+    if model=$(demo_model); then export WEIGHTLESS_DEMO_MODEL=$model; fi
+}
+
+test_all() {
+    test_setup
+    part "build tests" 25 cargo nextest run --workspace --no-run
+    if is_root; then
+        part "tests as root" 15 cargo nextest run --workspace "$@"
+        part "tests as an ordinary user" 10 run_as_user "$@"
+    else
+        part "tests" 15 cargo nextest run --workspace "$@"
+    fi
+    parts_end
+}
+
+# weightless-cli comes along for its features: with it the dependencies are those of the whole workspace, built once.
+test_one() {
+    local package=$1
+    shift
+    [ "$package" = weightless-plan ] || test_setup
+    need_nextest
+    cargo nextest run -p "$package" -p weightless-cli -E "package($package)" "$@"
+}
+
+# The binaries that root has just built, run as `nobody`: nextest starts them, and lists them, through a runner.
+run_as_user() {
+    need util-linux:setpriv
+    local host home
+    host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+    home=$(mktemp -d /tmp/weightless-user.XXXXXX)
+    trap 'rm -rf "$home"' EXIT
+    mkdir -m 700 "$home/run" "$home/tmp"
+    chown -R nobody: "$home"
+    export WEIGHTLESS_USER_HOME=$home
+    export "CARGO_TARGET_${host}_RUNNER=$ROOT/dev.d/as-user.sh"
+    # In a mount namespace of its own, where folders on the way that are closed to others can be opened without
+    # changing them for real.
+    unshare --mount --propagation private dev.d/open-way.sh "$ROOT" "${CARGO_TARGET_DIR:-$ROOT}" "$WEIGHTLESS_DEV_CACHE" -- \
+        cargo nextest run --workspace -E "$USER_TESTS" "$@"
+}
