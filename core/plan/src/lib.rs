@@ -1,6 +1,50 @@
 //! Decides which blocks to fetch, which reads may go and what memory is for. Never waits, never reads a clock, does no I/O
 //! and has no randomness: the driver tells it what happened and pulls what to do.
+//!
+//! # Order of calls
+//! The driver keeps one [`Plan`] behind one mutex. After every call that may change something it pulls
+//! [`Plan::next_action`] until `None` and sets its timer to [`Plan::next_timeout`], when it calls [`Plan::elapsed`].
+//!
+//! - [`Plan::open`] gives a handle, [`Plan::read`] answers [`Read::Done`] from memory or [`Read::Wait`]; each `Wait` gets
+//!   exactly one [`Action::Finish`], whether it succeeds, fails, is cancelled or its handle is closed.
+//! - Each [`Action::Fetch`] is answered by [`Plan::sent`] when its request is sent (until then no stall timer runs),
+//!   [`Plan::received`] with bytes off the wire, [`Plan::arrived`] once a whole block is there, in any order, and exactly one
+//!   [`Plan::settled`], after which the driver holds no memory for it. That holds for cancelled fetches too: their charge ends
+//!   with `settled`, never with [`Action::Cancel`]. Blocks that arrive after a cancel are ignored. A retry is a new fetch.
+//! - Buffers are charged by the block. The buffer of a piece lives until the driver drops it; the plan only clones and drops.
+//! - After a jump of the clock: [`Plan::woke`].
+//!
+//! # Map
+//! [`plan`](Plan) the calls · `limits` every number · `content` blocks of one content · `blocks` their indexes and charges ·
+//! `reads` waiting, admission, finish · `fetches` spans and attempts · `retry` what follows a failure · `streams` sequences of
+//! reads · `windows` how far and how long · `ahead` read-ahead · `handles` shares · `room` giving back · `idle` idle steps and
+//! the sweep · `flow` what the link carries · `timers` · `charges` · `stats`
 #![forbid(unsafe_code)]
+
+mod ahead;
+mod blocks;
+mod charges;
+mod content;
+mod fetches;
+mod flow;
+mod handles;
+mod idle;
+mod limits;
+mod plan;
+mod reads;
+mod retry;
+mod room;
+mod stats;
+mod streams;
+mod timers;
+mod windows;
+
+#[cfg(test)]
+mod tests;
+
+pub use limits::{Limits, LimitsError};
+pub use plan::Plan;
+pub use stats::{Counts, Stats};
 
 use std::ops::Range;
 
@@ -10,6 +54,13 @@ pub const BLOCK_BYTES: u64 = 256 * 1024;
 /// A moment, in milliseconds since the driver's epoch. Counts only time in which the engine ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub u64);
+
+impl Time {
+    /// So many milliseconds later.
+    pub fn after(self, ms: u64) -> Time {
+        Time(self.0.saturating_add(ms))
+    }
+}
 
 /// Identifies content, whatever names or repos it goes by: two files with the same key share blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,7 +105,7 @@ pub struct Piece<B> {
 }
 
 /// Answer to [`Plan::read`].
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Read<B> {
     /// Everything was held.
     Done(Vec<Piece<B>>),
@@ -91,7 +142,7 @@ pub enum Outcome {
 }
 
 /// What the driver must do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action<B> {
     /// Start fetching `blocks` of `content`; report `arrived`, `received` and in the end `settled`.
     Fetch {

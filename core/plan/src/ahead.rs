@@ -1,0 +1,224 @@
+//! Reads ahead: decides which blocks a stream gets before it asks. Never takes memory that a waiting read needs, and never
+//! asks for a block that is held or in flight.
+
+use crate::fetches::SpanId;
+use crate::plan::{Plan, Slot};
+use crate::reads::Waiting;
+use crate::streams::{Proof, Step, Stream, StreamId};
+use crate::{HandleId, windows};
+use std::ops::Range;
+
+impl<B: Clone> Plan<B> {
+    /// Takes a read into its stream.
+    pub(crate) fn follow(&mut self, handle: HandleId, slot: Slot, offset: u64, end: u64) -> StreamId {
+        let Some(h) = self.handles.get_mut(&handle) else {
+            return StreamId(u32::MAX);
+        };
+        let (id, step, replaced) = h.streams.follow(offset, end, h.reads, &self.limits);
+        if let Some(stream) = replaced {
+            self.orphan(handle, slot, stream);
+        }
+        if matches!(step, Step::Began | Step::Proved) {
+            self.take_over(handle, slot, id);
+        }
+        id
+    }
+
+    /// What a stream that made place had fetched: nobody heads to it now.
+    fn orphan(&mut self, handle: HandleId, slot: Slot, stream: Stream) {
+        for ix in stream.unread {
+            let seq = self.next_seq();
+            self.edit(slot, ix, |block| {
+                block.home = crate::content::Home::Unread { owner: handle, stream: None, seq };
+            });
+        }
+        if let Some(last) = stream.last_block {
+            self.release_last(slot, last);
+        }
+    }
+
+    /// Drops what stopped streams had fetched.
+    pub(crate) fn drop_streams(&mut self, slot: Slot, streams: Vec<Stream>) {
+        for stream in streams {
+            for ix in stream.unread {
+                self.drop_held(slot, ix);
+            }
+            if let Some(last) = stream.last_block {
+                self.release_last(slot, last);
+            }
+        }
+    }
+
+    /// A stream stops where this one began; what it has beyond goes to this one.
+    fn take_over(&mut self, handle: HandleId, slot: Slot, id: StreamId) {
+        let shift = self.block_shift;
+        let Some(h) = self.handles.get_mut(&handle) else { return };
+        if !h.streams.get(id).is_some_and(Stream::holds_its_start) {
+            return;
+        }
+        let Some(from_id) = h.streams.reaching_over(id, &self.limits) else {
+            return;
+        };
+        let Some(start) = h.streams.get(id).map(|s| s.start) else { return };
+        let first = (start >> shift) as u32;
+        let Some(from) = h.streams.get_mut(from_id) else { return };
+        let beyond = from.unread.split_off(&first);
+        let asked = from.asked;
+        from.asked = first;
+        from.unread.extend(beyond.iter().copied());
+        if let Some(stream) = h.streams.get_mut(id) {
+            stream.asked = stream.asked.max(asked);
+        }
+        let spans: Vec<SpanId> = h.spans.iter().copied().collect();
+        for ix in beyond {
+            self.edit(slot, ix, |block| rehome(&mut block.home, id));
+        }
+        for span in spans {
+            let Some(s) = self.spans.get_mut(&span) else { continue };
+            if s.stream == Some(from_id) && s.blocks.start >= first {
+                s.stream = Some(id);
+            }
+        }
+        let flying: Vec<u32> = self
+            .content(slot)
+            .blocks
+            .range(first..asked.max(first))
+            .filter(|(_, b)| {
+                matches!(b.home, crate::content::Home::Unread { owner, stream, .. } if owner == handle && stream == Some(from_id))
+            })
+            .map(|(ix, _)| *ix)
+            .collect();
+        for ix in flying {
+            self.edit(slot, ix, |block| rehome(&mut block.home, id));
+        }
+    }
+
+    /// The first fetch of a probe brings bytes and its read still waits, so this is no probe.
+    pub(crate) fn release_probe(&mut self, handle: HandleId, id: StreamId) {
+        let Some(stream) = self.handles.get_mut(&handle).and_then(|h| h.streams.get_mut(id)) else {
+            return;
+        };
+        if stream.proof == Proof::Probe {
+            stream.proof = Proof::Given;
+            stream.target = stream.start + stream.window;
+            self.pump(handle, id);
+        }
+    }
+
+    /// After a fetch of this stream: more of it if a read waits or the stream has read since the fetch began.
+    pub(crate) fn top_up(&mut self, handle: HandleId, stream: Option<StreamId>, began_reads: u64) {
+        let Some(id) = stream else { return };
+        let Some(h) = self.handles.get(&handle) else { return };
+        let reads = h.streams.get(id).is_some_and(|s| s.last_read > began_reads);
+        if reads || h.waiting > 0 {
+            self.pump(handle, id);
+        }
+    }
+
+    /// Fetches what the stream's window lacks, as far as shares, memory and the link allow.
+    pub(crate) fn pump(&mut self, handle: HandleId, id: StreamId) {
+        if !self.queue.is_empty() || self.ahead_from > self.now {
+            return;
+        }
+        let cell = self.limits.cell_bytes;
+        let mut at_edge = false;
+        while let Some((slot, run)) = self.next_run(handle, id) {
+            let wanted = self.blocks_len(slot, run.clone());
+            let share = self.share(handle);
+            let Some(h) = self.handles.get(&handle) else { return };
+            let memory = self.room().min(share.saturating_sub(h.ahead_bytes));
+            let near = self.limits.near_bytes;
+            let link = h
+                .cap_bytes
+                .min((share / 2).max(near))
+                .min(self.link_share(handle).max(near))
+                .saturating_sub(h.flying_bytes);
+            if memory < wanted || share < near {
+                self.set_refused(handle, true);
+            }
+            if share < near || self.attempts.len() >= self.link.fetches() {
+                return;
+            }
+            let useful = near.max(wanted.min(share / 8));
+            let Some(bytes) = windows::cut(wanted, memory.min(link), useful, at_edge, &self.limits) else {
+                return;
+            };
+            let blocks = (bytes.div_ceil(self.limits.block_bytes) as u32).min(run.len() as u32);
+            let run = run.start..run.start + blocks;
+            at_edge = (u64::from(run.end) << self.block_shift).is_multiple_of(cell);
+            if let Some(stream) = self.handles.get_mut(&handle).and_then(|h| h.streams.get_mut(id)) {
+                stream.asked = run.end;
+            }
+            let span = self.begin_span(slot, run, handle, Some(id), None);
+            self.launch(span);
+        }
+    }
+
+    /// The next blocks that the stream heads to and nobody has or fetches, in one cell, as long as their distance says.
+    fn next_run(&mut self, handle: HandleId, id: StreamId) -> Option<(Slot, Range<u32>)> {
+        let shift = self.block_shift;
+        let h = self.handles.get_mut(&handle)?;
+        let slot = h.content;
+        let stream = h.streams.get(id)?;
+        if u64::from(stream.asked) << shift >= stream.target {
+            return None;
+        }
+        let (pos, target) = (stream.pos, stream.target);
+        let content = self.contents[slot.0].as_ref()?;
+        let stop = match h.streams.next_start(id, pos) {
+            Some(start) => start.min(target) >> shift,
+            None => target.min(content.size).div_ceil(self.limits.block_bytes),
+        }
+        .min(content.size.div_ceil(self.limits.block_bytes)) as u32;
+        let mut from = stream.asked.max((pos >> shift) as u32);
+        let mut until = stop;
+        for (ix, _) in content.blocks.range(from..stop.max(from)) {
+            if *ix == from {
+                from += 1;
+            } else {
+                until = *ix;
+                break;
+            }
+        }
+        h.streams.get_mut(id)?.asked = from;
+        if from >= until {
+            return None;
+        }
+        let distance = (u64::from(from) << shift).saturating_sub(pos);
+        let long = (windows::fetch_bytes(distance, &self.limits) >> shift) as u32;
+        Some((slot, windows::within_cell(from..until.min(from.saturating_add(long)), &self.limits)))
+    }
+
+    /// A waiting read's last missing run, longer by what its stream wants next anyway: one near fetch instead of two.
+    pub(crate) fn extended(&mut self, read: &Waiting, run: Range<u32>) -> Range<u32> {
+        let near = (self.limits.near_bytes >> self.block_shift) as u32;
+        let len = run.len() as u32;
+        if run.end != read.blocks.end || len >= near || self.queue.len() > 1 || self.ahead_from > self.now {
+            return run;
+        }
+        let Some((_, ahead)) = self.next_run(read.handle, read.stream) else { return run };
+        if ahead.start != run.end {
+            return run;
+        }
+        let end = ahead.end.min(run.start + near);
+        let own = self.blocks_len(read.slot, run.clone());
+        let extra = self.blocks_len(read.slot, run.start..end) - own;
+        let held = self.handles.get(&read.handle).map_or(0, |h| h.ahead_bytes);
+        let share = self.share(read.handle);
+        // Bytes of the read's other runs are not reserved yet, so leave room for a whole read.
+        let needed = self.blocks_len(read.slot, read.blocks.clone());
+        if share < self.limits.near_bytes || held + extra > share || needed + extra > self.room() {
+            return run;
+        }
+        if let Some(stream) = self.handles.get_mut(&read.handle).and_then(|h| h.streams.get_mut(read.stream)) {
+            stream.asked = end;
+        }
+        run.start..end
+    }
+}
+
+fn rehome(home: &mut crate::content::Home, to: StreamId) {
+    if let crate::content::Home::Unread { stream, .. } = home {
+        *stream = Some(to);
+    }
+}

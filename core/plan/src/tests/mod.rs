@@ -1,0 +1,4 @@
+//! The plan's promises: tables, small worlds searched whole, seeded walks.
+mod tables;
+mod walks;
+mod world;

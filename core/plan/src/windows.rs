@@ -1,0 +1,36 @@
+//! How far a stream reads ahead and how long its fetches are: pure functions of numbers. Never looks at state.
+
+use crate::limits::Limits;
+use std::ops::Range;
+
+/// The next window: fourfold while small, then twofold.
+pub(crate) fn grow(window: u64, limits: &Limits) -> u64 {
+    if window < limits.fast_window_bytes {
+        (window * 4).min(limits.fast_window_bytes)
+    } else {
+        (window * 2).min(limits.window_bytes_max)
+    }
+    .min(limits.window_bytes_max)
+}
+
+/// Length of a fetch that starts `distance` bytes ahead of its reader: short near it, a cell far away.
+pub(crate) fn fetch_bytes(distance: u64, limits: &Limits) -> u64 {
+    distance.max(limits.near_bytes).next_multiple_of(limits.block_bytes).min(limits.cell_bytes)
+}
+
+/// Blocks from `from` up to `to`, at most to the edge of the cell that `from` is in.
+pub(crate) fn within_cell(blocks: Range<u32>, limits: &Limits) -> Range<u32> {
+    let cell = (limits.cell_bytes / limits.block_bytes) as u32;
+    let edge = (blocks.start / cell + 1).saturating_mul(cell);
+    blocks.start..blocks.end.min(edge)
+}
+
+/// What a fetch of `wanted` bytes becomes when only `allowed` fit: all of it, a run that is still `useful`, or nothing.
+/// After a fetch that ended at a cell's edge (`at_edge`) a cut one is not worth its request.
+pub(crate) fn cut(wanted: u64, allowed: u64, useful: u64, at_edge: bool, limits: &Limits) -> Option<u64> {
+    if wanted <= allowed {
+        return Some(wanted);
+    }
+    let rest = allowed - allowed % limits.block_bytes;
+    (!at_edge && rest > 0 && rest >= useful).then_some(rest)
+}
