@@ -4,6 +4,8 @@
 //! | module | subject |
 //! | --- | --- |
 //! | [`error`] | the one table of errors, in words |
+//! | [`net`] | the network configuration of every client |
+//! | [`token`] | bearer tokens, and where the user's is found |
 //! | [`repo`] | repo names, revisions, pasted URLs |
 //! | [`hub`] | the Hub API: commits, trees, resolving, tokens |
 //! | [`tree`] | the immutable tree of a commit, loaded by folder |
@@ -17,9 +19,14 @@ pub mod engine;
 pub mod error;
 pub mod hub;
 pub mod mount;
+pub mod net;
 pub mod reader;
 pub mod repo;
+pub mod token;
 pub mod transport;
 pub mod tree;
+
+#[cfg(test)]
+mod testing;
 
 pub use error::{Error, ErrorKind, Result};
