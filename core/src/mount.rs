@@ -1,6 +1,7 @@
 //! A repo at a commit, as the platform's adapters see it. Every call answers at once or returns a future to be polled once
 //! inline and spawned if it is not ready; none blocks a thread.
 
+pub use crate::tree::Directory;
 use crate::tree::{FileMeta, Node, NodeId};
 use crate::{Error, ErrorKind, Result, repo::RepoId};
 use bytes::Bytes;
@@ -16,13 +17,6 @@ pub struct HandleId(pub u64);
 pub struct ReadData {
     /// Pieces, in file order; empty at or past the end of the file.
     pub pieces: Vec<Bytes>,
-}
-
-/// A snapshot of a folder: what `opendir` saw stays what `readdir` lists.
-#[derive(Debug, Default)]
-pub struct Directory {
-    /// Entries without `.` and `..`, in the Hub's order.
-    pub entries: Vec<Node>,
 }
 
 /// A repo at a commit.
