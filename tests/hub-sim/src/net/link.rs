@@ -64,6 +64,19 @@ impl Profile {
     /// Every profile.
     pub const ALL: [Self; 6] = [Self::Lan, Self::Cloud, Self::Home, Self::Far, Self::Thin, Self::Rough];
 
+    /// The name it is asked for by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lan => "lan",
+            Self::Cloud => "cloud",
+            Self::Home => "home",
+            Self::Far => "far",
+            Self::Thin => "thin",
+            Self::Rough => "rough",
+        }
+    }
+
     /// The profile's link, shared fairly.
     #[must_use]
     pub fn link(self) -> Link {
@@ -82,15 +95,8 @@ impl std::str::FromStr for Profile {
     type Err = UnknownProfile;
 
     fn from_str(name: &str) -> Result<Self, UnknownProfile> {
-        Ok(match name {
-            "lan" => Self::Lan,
-            "cloud" => Self::Cloud,
-            "home" => Self::Home,
-            "far" => Self::Far,
-            "thin" => Self::Thin,
-            "rough" => Self::Rough,
-            _ => return Err(UnknownProfile(name.to_owned())),
-        })
+        let named = Self::ALL.into_iter().find(|profile| profile.name() == name);
+        named.ok_or_else(|| UnknownProfile(name.to_owned()))
     }
 }
 

@@ -9,6 +9,7 @@ mod counters;
 mod exchange;
 mod link;
 mod pace;
+mod remote;
 mod rough;
 mod route;
 mod script;
@@ -32,6 +33,7 @@ use tokio::task::JoinSet;
 
 pub use counters::{ConnectionCount, Counters, RECENT_REQUESTS_MAX, Request, RouteCount, Snapshot};
 pub use link::{Link, Profile, Sharing, UnknownProfile};
+pub use remote::Remote;
 pub use rough::Rough;
 pub use route::{Route, Site};
 pub use script::{

@@ -234,32 +234,38 @@ async fn a_limited_link_delivers_at_its_rate() {
 async fn the_control_endpoint_drives_it_from_outside() {
     let world = World::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = format!("http://{}/__sim", listener.local_addr().unwrap());
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let hub = world.network.clone();
     let task = tokio::spawn(async move { hub.serve(listener, Site::Hub, Router::new()).await });
 
-    let link: Link = world.client.put(format!("{base}/link")).json("home").send().await.unwrap().json().await.unwrap();
-    assert_eq!(link, Profile::Home.link());
+    let remote = Remote::new(&endpoint).unwrap();
+    remote.set_profile(Profile::Home).await.unwrap();
+    assert_eq!(world.network.link(), Profile::Home.link());
     let spelled = Link { round_trip_ms: 1, sharing: Sharing::FirstInFirstOut, ..Link::default() };
-    world.client.put(format!("{base}/link")).json(&spelled).send().await.unwrap().error_for_status().unwrap();
-    assert_eq!(world.network.link(), spelled);
+    remote.set_link(&spelled).await.unwrap();
+    assert_eq!(remote.link().await.unwrap(), spelled);
 
     let rule = Rule { on: Route::XorbData.into(), nth: 1, times: Some(1), steps: vec![serve(10), truncate()] };
-    world.client.post(format!("{base}/rules")).json(&rule).send().await.unwrap().error_for_status().unwrap();
+    let id = remote.add_rule(&rule).await.unwrap();
     assert_eq!(world.look("/xorbs/a").await, Seen::Cut(10));
+    assert_eq!(world.network.script().fired(id), 1);
+    let counters = remote.counters().await.unwrap();
+    assert_eq!(counters.requests(Route::XorbData), 1);
+    assert_eq!(counters.requests_in_all(), 1, "control traffic is not counted");
+    assert_eq!(remote.requests().await.unwrap(), world.network.counters().requests());
 
-    let counters =
-        async || world.client.get(format!("{base}/counters")).send().await.unwrap().json::<Snapshot>().await.unwrap();
-    assert_eq!(counters().await.requests(Route::XorbData), 1);
-    assert_eq!(counters().await.requests_in_all(), 1, "control traffic is not counted");
-
-    world.client.post(format!("{base}/down/data")).send().await.unwrap().error_for_status().unwrap();
+    let turn = async |what| world.client.post(format!("{endpoint}/__sim/{what}/data")).send().await?.error_for_status();
+    turn("down").await.unwrap();
     assert_eq!(world.look("/xorbs/a").await, Seen::Nothing);
-    world.client.post(format!("{base}/up/data")).send().await.unwrap().error_for_status().unwrap();
+    turn("up").await.unwrap();
     assert_eq!(world.look("/xorbs/a").await, Seen::Whole);
 
-    world.client.post(format!("{base}/reset")).send().await.unwrap().error_for_status().unwrap();
-    assert_eq!(counters().await.requests_in_all(), 0);
+    remote.add_rule(&rule).await.unwrap();
+    remote.clear_rules().await.unwrap();
+    remote.release().await.unwrap();
+    remote.reset().await.unwrap();
+    assert_eq!(remote.counters().await.unwrap().requests_in_all(), 0);
+    assert_eq!(world.look("/xorbs/a").await, Seen::Whole);
     task.abort();
 }
 
