@@ -1,10 +1,11 @@
 //! Reads ahead: decides which blocks a stream gets before it asks. Never takes memory that a waiting read needs, and never
 //! asks for a block that is held or in flight.
 
+use crate::content::Home;
 use crate::fetches::SpanId;
 use crate::plan::{Plan, Slot};
 use crate::reads::Waiting;
-use crate::streams::{Proof, Step, Stream, StreamId};
+use crate::streams::{Proof, Reading, Step, Stream, StreamId};
 use crate::{HandleId, windows};
 use std::ops::Range;
 
@@ -14,7 +15,15 @@ impl<B: Clone> Plan<B> {
         let Some(h) = self.handles.get_mut(&handle) else {
             return StreamId(u32::MAX);
         };
-        let (id, step, replaced) = h.streams.follow(offset, end, h.reads, &self.limits);
+        let reading = Reading {
+            now: self.now,
+            offset,
+            end,
+            size: self.contents[slot.0].as_ref().map_or(0, |c| c.size),
+            number: h.reads,
+            others_wait: h.waiting > 0,
+        };
+        let (id, step, replaced) = h.streams.follow(&reading, &self.limits);
         if let Some(stream) = replaced {
             self.orphan(handle, slot, stream);
         }
@@ -24,20 +33,38 @@ impl<B: Clone> Plan<B> {
         id
     }
 
-    /// What a stream that made place had fetched: nobody heads to it now.
+    /// What a stream that made place had fetched goes to a stream that heads there, if there is one.
     fn orphan(&mut self, handle: HandleId, slot: Slot, stream: Stream) {
         for ix in stream.unread {
+            let (owner, stream) = self.heir(slot, ix..ix + 1).unwrap_or((handle, None));
             let seq = self.next_seq();
-            self.edit(slot, ix, |block| {
-                block.home = crate::content::Home::Unread { owner: handle, stream: None, seq };
-            });
+            self.edit(slot, ix, |block| block.home = Home::Unread { owner, stream, seq });
         }
         if let Some(last) = stream.last_block {
             self.release_last(slot, last);
         }
     }
 
-    /// Drops what stopped streams had fetched.
+    /// Drops what stopped streams had fetched and no live one heads to.
+    pub(crate) fn drop_stopped(&mut self, slot: Slot, streams: Vec<Stream>) {
+        for stream in streams {
+            for ix in stream.unread {
+                match self.heir(slot, ix..ix + 1) {
+                    Some((owner, stream)) => {
+                        let seq = self.next_seq();
+                        self.edit(slot, ix, |block| block.home = Home::Unread { owner, stream, seq });
+                        self.watch_idle(owner);
+                    }
+                    None => self.drop_held(slot, ix),
+                }
+            }
+            if let Some(last) = stream.last_block {
+                self.release_last(slot, last);
+            }
+        }
+    }
+
+    /// Drops what streams had fetched, whoever heads there.
     pub(crate) fn drop_streams(&mut self, slot: Slot, streams: Vec<Stream>) {
         for stream in streams {
             for ix in stream.unread {
@@ -63,11 +90,12 @@ impl<B: Clone> Plan<B> {
         let first = (start >> shift) as u32;
         let Some(from) = h.streams.get_mut(from_id) else { return };
         let beyond = from.unread.split_off(&first);
-        let asked = from.asked;
+        let left = from.taken_over();
+        let asked = left.asked;
         from.asked = first;
         from.unread.extend(beyond.iter().copied());
         if let Some(stream) = h.streams.get_mut(id) {
-            stream.asked = stream.asked.max(asked);
+            stream.take_over(&left);
         }
         let spans: Vec<SpanId> = h.spans.iter().copied().collect();
         for ix in beyond {
@@ -84,7 +112,7 @@ impl<B: Clone> Plan<B> {
             .blocks
             .range(first..asked.max(first))
             .filter(|(_, b)| {
-                matches!(b.home, crate::content::Home::Unread { owner, stream, .. } if owner == handle && stream == Some(from_id))
+                matches!(b.home, Home::Unread { owner, stream, .. } if owner == handle && stream == Some(from_id))
             })
             .map(|(ix, _)| *ix)
             .collect();
@@ -128,18 +156,22 @@ impl<B: Clone> Plan<B> {
             let Some(h) = self.handles.get(&handle) else { return };
             let memory = self.room().min(share.saturating_sub(h.ahead_bytes));
             let near = self.limits.near_bytes;
+            let least = self.link_least(handle);
+            let flying = self.charges.of(crate::charges::Class::AheadFlying);
             let link = h
                 .cap_bytes
                 .min((share / 2).max(near))
                 .min(self.link_share(handle).max(near))
-                .saturating_sub(h.flying_bytes);
+                .saturating_sub(h.flying_bytes)
+                .min(self.link.ahead_bytes(&self.limits).saturating_sub(flying))
+                .max(least.saturating_sub(h.flying_bytes));
             if memory < wanted || share < near {
                 self.set_refused(handle, true);
             }
             if share < near || self.attempts.len() >= self.link.fetches() {
                 return;
             }
-            let useful = near.max(wanted.min(share / 8));
+            let useful = near.max((wanted / 4).min(share / 8));
             let Some(bytes) = windows::cut(wanted, memory.min(link), useful, at_edge, &self.limits) else {
                 return;
             };
@@ -157,13 +189,14 @@ impl<B: Clone> Plan<B> {
     /// The next blocks that the stream heads to and nobody has or fetches, in one cell, as long as their distance says.
     fn next_run(&mut self, handle: HandleId, id: StreamId) -> Option<(Slot, Range<u32>)> {
         let shift = self.block_shift;
+        let link_share = self.link_share(handle);
         let h = self.handles.get_mut(&handle)?;
-        let slot = h.content;
+        let (slot, cap) = (h.content, h.cap_bytes);
         let stream = h.streams.get(id)?;
         if u64::from(stream.asked) << shift >= stream.target {
             return None;
         }
-        let (pos, target) = (stream.pos, stream.target);
+        let (pos, target, window) = (stream.pos, stream.target, stream.window);
         let content = self.contents[slot.0].as_ref()?;
         let stop = match h.streams.next_start(id, pos) {
             Some(start) => start.min(target) >> shift,
@@ -184,8 +217,9 @@ impl<B: Clone> Plan<B> {
         if from >= until {
             return None;
         }
+        let in_flight = window.min(content.size).min(cap).min(link_share);
         let distance = (u64::from(from) << shift).saturating_sub(pos);
-        let long = (windows::fetch_bytes(distance, &self.limits) >> shift) as u32;
+        let long = (windows::fetch_bytes(distance, in_flight, self.holders.len() as u64, &self.limits) >> shift) as u32;
         Some((slot, windows::within_cell(from..until.min(from.saturating_add(long)), &self.limits)))
     }
 
@@ -217,8 +251,8 @@ impl<B: Clone> Plan<B> {
     }
 }
 
-fn rehome(home: &mut crate::content::Home, to: StreamId) {
-    if let crate::content::Home::Unread { stream, .. } = home {
+fn rehome(home: &mut Home, to: StreamId) {
+    if let Home::Unread { stream, .. } = home {
         *stream = Some(to);
     }
 }

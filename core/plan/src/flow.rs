@@ -4,7 +4,7 @@ use crate::Time;
 use crate::limits::Limits;
 
 /// Shortest stretch that a rate is taken from.
-const SAMPLE_MS: u64 = 250;
+const SAMPLE_MS: u64 = 100;
 
 /// The link as seen so far.
 #[derive(Debug, Clone)]
@@ -47,7 +47,9 @@ impl Link {
     /// Read-ahead in flight of all readers together: a link that serves first in, first out makes a waiting read queue behind
     /// all of it.
     pub(crate) fn ahead_bytes(&self, limits: &Limits) -> u64 {
-        self.rate.map_or(limits.in_flight_start_bytes, |_| self.carries(limits.lead_ms).max(limits.in_flight_bytes_min))
+        self.rate.map_or(limits.in_flight_start_bytes / 4 * 3, |_| {
+            self.carries(limits.ahead_ms).max(limits.in_flight_bytes_min)
+        })
     }
 
     pub(crate) fn start_cap(&self) -> u64 {

@@ -79,6 +79,12 @@ impl<B: Clone> Plan<B> {
         self.part(handle, self.link.ahead_bytes(&self.limits))
     }
 
+    /// Who comes late gets its part of the link while others hold more than theirs, within reason.
+    pub(crate) fn link_least(&self, handle: HandleId) -> u64 {
+        let near = self.limits.near_bytes;
+        self.link_share(handle).min(4 * near).max(near)
+    }
+
     fn part(&self, handle: HandleId, whole: u64) -> u64 {
         let Some(h) = self.handles.get(&handle) else { return 0 };
         let weight = self.weight(h.mount);

@@ -1,9 +1,9 @@
 //! What readers give back when they stop reading. Never acts on a reader that waits.
 
-use crate::HandleId;
 use crate::handles::Idle;
 use crate::plan::Plan;
 use crate::timers::Timer;
+use crate::{HandleId, Time};
 
 impl<B: Clone> Plan<B> {
     /// Starts the idle timer unless it runs.
@@ -79,8 +79,10 @@ impl<B: Clone> Plan<B> {
             return;
         }
         let slot = h.content;
-        let stopped = h.streams.take_stopped(h.reads.saturating_sub(self.limits.sweep_reads - 1));
-        self.drop_streams(slot, stopped);
+        let number = h.reads.saturating_sub(self.limits.sweep_reads - 1);
+        let at = Time(self.now.0.saturating_sub(self.limits.sweep_ms));
+        let stopped = h.streams.take_stopped(number, at);
+        self.drop_stopped(slot, stopped);
         while let Some((_, ix)) = self.handles.get(&handle).and_then(|h| h.orphans.first().copied()) {
             self.drop_held(slot, ix);
         }

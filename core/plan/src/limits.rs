@@ -33,11 +33,13 @@ pub struct Limits {
     pub streams_max: usize,
     /// Reads of a handle after which a stream that did not read has stopped.
     pub sweep_reads: u64,
+    /// And so long without a read: of many threads one may be quick.
+    pub sweep_ms: u64,
     /// Length of fetches near the reader, of a probe, and the least useful run.
     pub near_bytes: u64,
     /// Read-ahead of a read at the start of a file.
     pub start_window_bytes: u64,
-    /// First read-ahead of any other stream.
+    /// Least window of a stream that waited, once it came further than a slice; until then it reads as far ahead as it has come.
     pub step_window_bytes: u64,
     /// Windows grow fourfold up to here, then twofold.
     pub fast_window_bytes: u64,
@@ -62,6 +64,9 @@ pub struct Limits {
     pub in_flight_bytes_max: u64,
     /// A fetch that a read waits for starts at most what the link carries in this time before the byte it needs.
     pub lead_ms: u64,
+    /// Read-ahead in flight of all readers is at most what the link carries in this time: five round trips of a far one, and
+    /// a late reader queues no longer behind the others.
+    pub ahead_ms: u64,
     /// Requests at once in all while nothing is known, for read-ahead (waiting reads always go).
     pub fetches_start: usize,
     /// Least requests at once that a collapse of throughput leads to.
@@ -86,6 +91,7 @@ impl Default for Limits {
             retry_ms: 200,
             streams_max: 32,
             sweep_reads: 256,
+            sweep_ms: 1_000,
             near_bytes: MIB,
             start_window_bytes: 64 * MIB,
             step_window_bytes: 2 * MIB,
@@ -100,6 +106,7 @@ impl Default for Limits {
             in_flight_bytes_min: 8 * MIB,
             in_flight_bytes_max: 256 * MIB,
             lead_ms: 5_000,
+            ahead_ms: 1_500,
             fetches_start: 64,
             fetches_min: 4,
             fetches_max: 256,
@@ -116,6 +123,11 @@ impl Limits {
     /// The smallest budget these limits allow: the largest read, which may start inside a block.
     pub fn budget_bytes_min(&self) -> u64 {
         self.read_bytes_max.next_multiple_of(self.block_bytes) + self.block_bytes
+    }
+
+    /// Read-ahead of a read at the start of a file of `size`: half as much again takes in a file that ends soon.
+    pub(crate) fn start_window(&self, size: u64) -> u64 {
+        if size <= self.start_window_bytes / 2 * 3 { size } else { self.start_window_bytes }
     }
 
     /// What blocks already read may take in all.

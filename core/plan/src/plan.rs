@@ -260,7 +260,7 @@ impl<B: Clone> Plan<B> {
     }
 
     /// The handle that wants one of these blocks: a read of it waits, or a stream of it heads there.
-    fn heir(&self, slot: Slot, blocks: Range<u32>) -> Option<(HandleId, Option<crate::streams::StreamId>)> {
+    pub(crate) fn heir(&self, slot: Slot, blocks: Range<u32>) -> Option<(HandleId, Option<crate::streams::StreamId>)> {
         let content = self.content(slot);
         let waiter = content.blocks.range(blocks.clone()).find_map(|(_, b)| b.waiters.first());
         if let Some(read) = waiter.and_then(|id| self.reads.get(id)) {
@@ -322,6 +322,7 @@ impl<B: Clone> Plan<B> {
             None => Read::Wait(self.wait(handle, slot, stream, offset, end)),
         };
         self.give_back(handle);
+        self.ease(handle);
         self.pump(handle, stream);
         self.sweep(handle);
         answer

@@ -79,6 +79,10 @@ impl<B: Clone> Plan<B> {
         if let Some(h) = self.handles.get_mut(&handle) {
             h.waiting += 1;
             h.active_at = self.now;
+            if let Some(stream) = h.streams.get_mut(stream) {
+                stream.waited = true;
+                stream.waits += 1;
+            }
         }
         self.watch_idle(handle);
         self.queue.push_back(id);
@@ -296,6 +300,11 @@ impl<B: Clone> Plan<B> {
         self.timers.clear(read.deadline, Timer::Deadline(id));
         if let Some(h) = self.handles.get_mut(&read.handle) {
             h.waiting -= 1;
+            let number = h.reads;
+            if let Some(stream) = h.streams.get_mut(read.stream) {
+                stream.waits -= 1;
+                stream.last_read = number;
+            }
         }
         Some(read)
     }

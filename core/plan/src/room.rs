@@ -72,6 +72,22 @@ impl<B: Clone> Plan<B> {
         }
     }
 
+    /// A reader that asked for much before others came leaves them the link: what lies furthest ahead and has brought nothing
+    /// is asked for again later.
+    pub(crate) fn ease(&mut self, handle: HandleId) {
+        while self.holders.len() > 1
+            && let Some(h) = self.handles.get(&handle)
+            && h.flying_bytes > 2 * self.link_least(handle).max(self.link_share(handle))
+        {
+            let idle = self
+                .flying_distances(Some(handle))
+                .filter(|(_, span)| self.spans.get(span).is_some_and(|s| s.missing == s.blocks.len() as u32))
+                .max_by_key(|(distance, _)| *distance);
+            let Some((_, span)) = idle else { return };
+            self.cancel_span(span);
+        }
+    }
+
     /// Keeps what was read within its limits, oldest first; where a live stream is at stays, and counts.
     pub(crate) fn trim_behind(&mut self, slot: Slot) {
         while self.content(slot).behind_bytes > self.limits.behind_file_bytes

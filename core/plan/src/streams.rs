@@ -1,5 +1,6 @@
 //! Follows sequential streams of one handle. Pure bookkeeping of offsets: never fetches, never touches blocks.
 
+use crate::Time;
 use crate::limits::Limits;
 use crate::windows;
 use std::collections::BTreeSet;
@@ -34,6 +35,21 @@ pub(crate) struct Stream {
     /// First block that read-ahead has not asked for.
     pub(crate) asked: u32,
     pub(crate) proof: Proof,
+    /// Where it will end if it is as long as those before it.
+    pub(crate) expected_end: u64,
+    pub(crate) scan: Scan,
+    /// Bytes read by the streams that this one jumped on from.
+    scanned: u64,
+    /// Where its window was last looked at.
+    looked_at: u64,
+    /// Reads of it that wait now: it lives as long as they do.
+    pub(crate) waits: u32,
+    /// A read of it waited since its window was last looked at.
+    pub(crate) waited: bool,
+    /// When it last read.
+    last_at: Time,
+    /// Its length was taken as an example.
+    learned: bool,
     /// Number of the handle's read that was its last.
     pub(crate) last_read: u64,
     /// Block its last read ended in.
@@ -52,10 +68,62 @@ impl Stream {
             target: 0,
             asked: 0,
             proof: Proof::None,
+            expected_end: 0,
+            scan: Scan::Inside,
+            scanned: 0,
+            looked_at: end,
+            waits: 0,
+            waited: false,
+            last_at: Time(0),
+            learned: false,
             last_read: 0,
             last_block: None,
             unread: BTreeSet::new(),
         }
+    }
+
+    /// Goes on with the read-ahead of a stream that reached over this one's start.
+    pub(crate) fn take_over(&mut self, from: &TakenOver) {
+        self.asked = self.asked.max(from.asked);
+        self.target = self.target.max(from.target);
+        if from.window > self.window {
+            (self.window, self.scan, self.scanned) = (from.window, from.scan, from.scanned);
+            self.looked_at = self.pos;
+        }
+        self.expected_end = 0;
+    }
+
+    pub(crate) fn taken_over(&self) -> TakenOver {
+        let (scan, scanned, window) = self.clone_scan();
+        TakenOver { asked: self.asked, target: self.target, window, scan, scanned }
+    }
+
+    fn clone_scan(&self) -> (Scan, u64, u64) {
+        (self.scan, self.scanned + self.pos - self.start, self.window)
+    }
+
+    fn go_on(&mut self, read: &Reading, limits: &Limits) -> (StreamId, Step) {
+        if read.now.0.saturating_sub(self.last_at.0) >= limits.idle_ms {
+            // After a pause windows start small again; what is here stays.
+            self.window = self.window.min(limits.step_window_bytes);
+            self.waited = false;
+        }
+        self.last_at = read.now;
+        self.last_read = read.number;
+        if read.end <= self.pos {
+            return (self.id, Step::Within);
+        }
+        self.pos = read.end;
+        let step = match self.proof {
+            Proof::Stepped => Step::Forward,
+            Proof::None | Proof::Probe | Proof::Given => Step::Proved,
+        };
+        if self.proof == Proof::Probe {
+            self.target = self.start + self.window;
+        }
+        self.proof = Proof::Stepped;
+        self.retarget(limits);
+        (self.id, step)
     }
 
     /// Whether other streams stop where it began: a lone read somewhere stops nobody.
@@ -63,16 +131,49 @@ impl Stream {
         matches!(self.proof, Proof::Given | Proof::Stepped)
     }
 
-    /// Looks again at how far ahead to be: grows once half of the window is used up.
+    /// Looks again at how far ahead to be once half of the window is used up. A window grows only if the reader waited: one
+    /// that never waits is far enough ahead.
     fn retarget(&mut self, limits: &Limits) {
-        if self.target >= self.pos + self.window / 2 {
+        let used = self.pos.saturating_sub(self.looked_at);
+        let slice = self.scan == Scan::Inside && self.scanned + self.pos - self.start < limits.jump_bytes;
+        let early = !slice && self.waited && used >= self.window / 8;
+        if !early && self.target >= self.pos + self.window / 2 {
             return;
         }
-        if self.target > 0 {
-            self.window = windows::grow(self.window, limits);
+        if self.pos <= self.expected_end {
+            // Others of this handle ended after such a run: all of it, and no more.
+            self.target = self.expected_end;
+            return;
         }
-        self.target = self.pos + self.window;
+        if slice {
+            // As far ahead as it has come: a slice that ends soon costs little.
+            let run = self.scanned + self.pos - self.start;
+            self.window = self.window.max(run.next_multiple_of(limits.block_bytes));
+        } else if self.waited {
+            self.window = windows::grow(self.window.max(limits.step_window_bytes), limits);
+        }
+        self.waited = false;
+        self.looked_at = self.pos;
+        self.target = self.target.max(self.pos + self.window);
     }
+}
+
+/// What a stream leaves to one that began inside its read-ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TakenOver {
+    pub(crate) asked: u32,
+    target: u64,
+    window: u64,
+    scan: Scan,
+    scanned: u64,
+}
+
+/// Where the scan that a stream belongs to began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scan {
+    /// At the start of the file: most likely all of it is read.
+    AtStart,
+    Inside,
 }
 
 /// How a read continued a stream.
@@ -94,6 +195,24 @@ pub(crate) struct Streams {
     all: Vec<Stream>,
     next: u32,
     recent: usize,
+    /// Length of the last stream that ended; bytes.
+    run: u64,
+    /// How many before it were as long.
+    alike: u32,
+}
+
+/// A read as its stream sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) now: Time,
+    pub(crate) offset: u64,
+    pub(crate) end: u64,
+    /// Of the file.
+    pub(crate) size: u64,
+    /// Counts the handle's reads.
+    pub(crate) number: u64,
+    /// Other reads of the handle wait.
+    pub(crate) others_wait: bool,
 }
 
 impl Streams {
@@ -110,60 +229,44 @@ impl Streams {
     }
 
     /// Takes a read in: the stream it belongs to, how, and a stream that had to make place.
-    pub(crate) fn follow(
-        &mut self,
-        offset: u64,
-        end: u64,
-        read_number: u64,
-        limits: &Limits,
-    ) -> (StreamId, Step, Option<Stream>) {
-        match self.find(offset, limits) {
+    pub(crate) fn follow(&mut self, read: &Reading, limits: &Limits) -> (StreamId, Step, Option<Stream>) {
+        match self.find(read, limits) {
             Some(Match::Same(index)) => {
                 self.recent = index;
-                let s = &mut self.all[index];
-                s.last_read = read_number;
-                if end <= s.pos {
-                    return (s.id, Step::Within, None);
-                }
-                s.pos = end;
-                let step = match s.proof {
-                    Proof::Stepped => Step::Forward,
-                    Proof::None => {
-                        s.window = limits.step_window_bytes;
-                        Step::Proved
-                    }
-                    Proof::Probe | Proof::Given => Step::Proved,
-                };
-                if s.proof == Proof::Probe {
-                    s.target = s.start + s.window;
-                }
-                s.proof = Proof::Stepped;
-                s.retarget(limits);
-                (s.id, step, None)
+                let (id, step) = self.all[index].go_on(read, limits);
+                (id, step, None)
             }
             found => {
-                let window = match found {
-                    Some(Match::Jump(index)) => self.all[index].window,
-                    _ => 0,
+                self.learn_runs(read, limits);
+                let from = match found {
+                    Some(Match::Jump(index)) => Some(self.all[index].clone_scan()),
+                    _ => None,
                 };
                 let replaced = self.make_place(limits);
-                let mut s = Stream::new(StreamId(self.next), offset, end);
+                let mut s = Stream::new(StreamId(self.next), read.offset, read.end);
                 self.next += 1;
-                s.last_read = read_number;
-                s.asked = end.div_ceil(limits.block_bytes) as u32;
-                if offset < limits.block_bytes && self.all.iter().all(|s| s.start >= limits.block_bytes) {
-                    s.window = limits.start_window_bytes;
-                    if end - offset >= limits.eager_read_bytes {
+                s.last_read = read.number;
+                s.last_at = read.now;
+                s.asked = read.end.div_ceil(limits.block_bytes) as u32;
+                if read.offset < limits.block_bytes && self.all.iter().all(|s| s.start >= limits.block_bytes) {
+                    s.scan = Scan::AtStart;
+                    s.window = limits.start_window(read.size);
+                    if read.end - read.offset >= limits.eager_read_bytes {
                         s.proof = Proof::Given;
-                        s.target = offset + s.window;
+                        s.target = read.offset + s.window;
                     } else {
                         s.proof = Proof::Probe;
                         s.target = limits.near_bytes;
                     }
-                } else if window > 0 {
-                    s.window = window;
+                } else if let Some((scan, scanned, window)) = from {
+                    (s.scan, s.scanned, s.window) = (scan, scanned, window);
                     s.proof = Proof::Given;
-                    s.target = end + window;
+                    s.target = read.end + window;
+                } else {
+                    s.expected_end = read.offset + self.run;
+                    if self.alike >= 2 && s.expected_end > read.end {
+                        s.target = s.expected_end;
+                    }
                 }
                 let id = s.id;
                 self.all.push(s);
@@ -173,7 +276,26 @@ impl Streams {
         }
     }
 
-    fn find(&self, offset: u64, limits: &Limits) -> Option<Match> {
+    /// Takes the length of streams that ended as what to expect of the next: the one that read last, if its reader waits for
+    /// nothing else, and those that others have long gone past.
+    fn learn_runs(&mut self, read: &Reading, limits: &Limits) {
+        let recent = self.recent;
+        for (index, s) in self.all.iter_mut().enumerate() {
+            let ended = match read.others_wait {
+                false => index == recent,
+                true => s.last_read + limits.sweep_reads / 4 < read.number,
+            };
+            if ended && !s.learned {
+                s.learned = true;
+                let run = s.pos - s.start;
+                self.alike = if run.abs_diff(self.run) <= limits.block_bytes { self.alike + 1 } else { 0 };
+                self.run = run;
+            }
+        }
+    }
+
+    fn find(&self, read: &Reading, limits: &Limits) -> Option<Match> {
+        let offset = read.offset;
         if self.all.get(self.recent).is_some_and(|s| s.pos == offset) {
             return Some(Match::Same(self.recent));
         }
@@ -184,7 +306,7 @@ impl Streams {
                 let gap = offset - s.pos;
                 if gap <= limits.block_bytes {
                     (gap, Match::Same(index))
-                } else if gap <= limits.jump_bytes && s.proof == Proof::Stepped {
+                } else if s.proof == Proof::Stepped && self.is_jump(index, gap, read, limits) {
                     (gap + (2 << 40), Match::Jump(index))
                 } else {
                     continue;
@@ -201,17 +323,29 @@ impl Streams {
         best.map(|(_, found)| found)
     }
 
+    /// Whether a read `gap` bytes ahead of a stream goes on with its scan: the stream was reading just now, and either the
+    /// whole step from its start is short, or the gap is small beside what was read without one. Slices of one length with
+    /// larger gaps are slices.
+    fn is_jump(&self, index: usize, gap: u64, read: &Reading, limits: &Limits) -> bool {
+        let s = &self.all[index];
+        let recent =
+            if read.others_wait { s.last_read + limits.sweep_reads / 4 >= read.number } else { index == self.recent };
+        let run = s.pos - s.start;
+        let slices = self.alike >= 2 && gap > self.run;
+        recent && !slices && gap <= limits.jump_bytes && (run + gap <= limits.jump_bytes || gap <= run / 8)
+    }
+
     fn make_place(&mut self, limits: &Limits) -> Option<Stream> {
         if self.all.len() < limits.streams_max {
             return None;
         }
-        let (index, _) = self.all.iter().enumerate().min_by_key(|(_, s)| s.last_read)?;
+        let (index, _) = self.all.iter().enumerate().min_by_key(|(_, s)| (s.waits > 0, s.last_read))?;
         Some(self.all.swap_remove(index))
     }
 
-    /// First byte after `from` at which another stream began, which `id` must not read past.
+    /// First byte from `from` on at which another stream began, which `id` must not read past.
     pub(crate) fn next_start(&self, id: StreamId, from: u64) -> Option<u64> {
-        self.all.iter().filter(|s| s.id != id && s.holds_its_start() && s.start > from).map(|s| s.start).min()
+        self.all.iter().filter(|s| s.id != id && s.holds_its_start() && s.start >= from).map(|s| s.start).min()
     }
 
     /// The stream whose read-ahead reaches over `id`'s start, nearest before it.
@@ -224,9 +358,10 @@ impl Streams {
             .map(|s| s.id)
     }
 
-    /// Takes out the streams that did not read since `read_number`.
-    pub(crate) fn take_stopped(&mut self, read_number: u64) -> Vec<Stream> {
-        let (stopped, live) = std::mem::take(&mut self.all).into_iter().partition(|s| s.last_read < read_number);
+    /// Takes out the streams that did not read since read `number`, nor since `at`: other threads may have been quick.
+    pub(crate) fn take_stopped(&mut self, number: u64, at: Time) -> Vec<Stream> {
+        let stopped = |s: &Stream| s.last_read < number && s.last_at < at && s.waits == 0;
+        let (stopped, live) = std::mem::take(&mut self.all).into_iter().partition(stopped);
         self.all = live;
         self.recent = 0;
         stopped

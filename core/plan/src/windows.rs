@@ -13,9 +13,14 @@ pub(crate) fn grow(window: u64, limits: &Limits) -> u64 {
     .min(limits.window_bytes_max)
 }
 
-/// Length of a fetch that starts `distance` bytes ahead of its reader: short near it, a cell far away.
-pub(crate) fn fetch_bytes(distance: u64, limits: &Limits) -> u64 {
-    distance.max(limits.near_bytes).next_multiple_of(limits.block_bytes).min(limits.cell_bytes)
+/// Fetches that what may be in flight is spread over: one connection carries a fraction of most links.
+const PARALLEL: u64 = 16;
+
+/// Length of a fetch that starts `distance` bytes ahead of its reader: short near it, long far away, and no more than this
+/// reader's part of `in_flight` when so many `readers` share the link.
+pub(crate) fn fetch_bytes(distance: u64, in_flight: u64, readers: u64, limits: &Limits) -> u64 {
+    let spread = (PARALLEL / readers.max(1)).max(1);
+    distance.min(in_flight / spread).max(limits.near_bytes).next_multiple_of(limits.block_bytes).min(limits.cell_bytes)
 }
 
 /// Blocks from `from` up to `to`, at most to the edge of the cell that `from` is in.

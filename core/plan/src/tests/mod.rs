@@ -1,4 +1,5 @@
 //! The plan's promises: tables, small worlds searched whole, seeded walks.
+mod link;
 mod tables;
 mod walks;
 mod world;

@@ -16,6 +16,7 @@ pub(crate) fn tiny(budget_bytes: u64) -> Limits {
         behind_bytes: 64,
         streams_max: 3,
         sweep_reads: 16,
+        sweep_ms: 100,
         near_bytes: 8,
         start_window_bytes: 32,
         step_window_bytes: 8,

@@ -1,0 +1,388 @@
+//! The plan on a modelled link: how close whole patterns come to what the link carries, what they ask for beyond what they
+//! read, and that nobody starves. A link of so many bytes a second, a round trip, a bound for each connection.
+
+use crate::*;
+use std::collections::BTreeMap;
+
+const MIB: u64 = 1024 * 1024;
+const KIB: u64 = 1024;
+
+/// How a saturated link serves its connections.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Serving {
+    Fairly,
+    FirstInFirstOut,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LinkModel {
+    rtt_ms: u64,
+    connection: u64,
+    all: u64,
+    serving: Serving,
+}
+
+const CLOUD: LinkModel = LinkModel { rtt_ms: 50, connection: 40_000_000, all: 300_000_000, serving: Serving::Fairly };
+const HOME: LinkModel = LinkModel { rtt_ms: 30, connection: 12_000_000, all: 12_000_000, serving: Serving::Fairly };
+const FAR: LinkModel = LinkModel { rtt_ms: 200, connection: 20_000_000, all: 100_000_000, serving: Serving::Fairly };
+const THIN: LinkModel = LinkModel { rtt_ms: 100, connection: 3_000_000, all: 3_000_000, serving: Serving::Fairly };
+const THIN_FIFO: LinkModel = LinkModel { serving: Serving::FirstInFirstOut, ..THIN };
+
+/// Requests the transport has on the wire at once.
+const CONNECTIONS: usize = 64;
+
+struct Flow {
+    fetch: FetchId,
+    blocks: Range<u32>,
+    size: u64,
+    ready_at: Option<u64>,
+    bytes_of_block: u64,
+}
+
+/// A thread that reads one range after another, after a pause if it says so.
+struct Thread {
+    todo: std::vec::IntoIter<(HandleId, u64, u32, u64)>,
+    next: Option<(HandleId, u64, u32, u64)>,
+    waits: Option<ReadId>,
+    not_before: u64,
+    ended_ms: Option<u64>,
+}
+
+struct Sim {
+    plan: Plan<()>,
+    link: LinkModel,
+    now: u64,
+    sizes: BTreeMap<ContentKey, u64>,
+    flows: Vec<Flow>,
+    done: BTreeMap<ReadId, Result<(), Failure>>,
+    threads: Vec<Thread>,
+    read_bytes: u64,
+    peak: u64,
+}
+
+#[derive(Debug)]
+struct Report {
+    ms: u64,
+    slowest_to_fastest: f64,
+    fetched_to_read: f64,
+    requests: u64,
+    stats: Stats,
+}
+
+impl Sim {
+    fn new(link: LinkModel, limits: Limits) -> Sim {
+        Sim {
+            plan: Plan::new(limits).expect("limits"),
+            link,
+            now: 0,
+            sizes: BTreeMap::new(),
+            flows: Vec::new(),
+            done: BTreeMap::new(),
+            threads: Vec::new(),
+            read_bytes: 0,
+            peak: 0,
+        }
+    }
+
+    fn open(&mut self, content: u8, size: u64) -> HandleId {
+        let key = ContentKey([content; 32]);
+        self.sizes.insert(key, size);
+        self.plan.open(Time(self.now), key, size, MountId(0), Mode::Cached)
+    }
+
+    fn thread(&mut self, reads: Vec<(HandleId, u64, u32, u64)>) {
+        self.read_bytes += reads.iter().map(|r| u64::from(r.2)).sum::<u64>();
+        self.threads.push(Thread { todo: reads.into_iter(), next: None, waits: None, not_before: 0, ended_ms: None });
+    }
+
+    fn act(&mut self) {
+        while let Some(action) = self.plan.next_action() {
+            match action {
+                Action::Fetch { fetch, content, blocks, .. } => {
+                    let size = self.sizes[&content];
+                    self.flows.push(Flow { fetch, blocks, size, ready_at: None, bytes_of_block: 0 });
+                }
+                Action::Cancel(fetch) => {
+                    self.flows.retain(|f| f.fetch != fetch);
+                    self.plan.settled(Time(self.now), fetch, Outcome::Cancelled);
+                }
+                Action::Finish(read, result) => {
+                    self.done.insert(read, result.map(|_| ()));
+                }
+            }
+        }
+        let charged = self.plan.stats().charged_bytes;
+        assert!(charged <= self.plan.limits.budget_bytes);
+        self.peak = self.peak.max(charged);
+    }
+
+    fn run_threads(&mut self) {
+        for at in 0..self.threads.len() {
+            loop {
+                let t = &mut self.threads[at];
+                if let Some(read) = t.waits {
+                    match self.done.remove(&read) {
+                        Some(Ok(())) => t.waits = None,
+                        Some(Err(failure)) => panic!("a read failed at {} ms: {failure:?}", self.now),
+                        None => break,
+                    }
+                }
+                if t.next.is_none() {
+                    t.next = t.todo.next();
+                    match t.next {
+                        Some((.., pause)) => t.not_before = self.now + pause,
+                        None => {
+                            t.ended_ms.get_or_insert(self.now);
+                            break;
+                        }
+                    }
+                }
+                if self.now < t.not_before {
+                    break;
+                }
+                if let Some((handle, offset, len, _)) = t.next.take() {
+                    let answer = self.plan.read(Time(self.now), handle, offset, len);
+                    self.threads[at].waits = match answer {
+                        Read::Wait(read) => Some(read),
+                        Read::Done(_) => None,
+                    };
+                    self.act();
+                }
+            }
+        }
+    }
+
+    /// One millisecond of the link.
+    fn carry(&mut self) {
+        let now = self.now;
+        for flow in self.flows.iter_mut().take(CONNECTIONS) {
+            if flow.ready_at.is_none() {
+                flow.ready_at = Some(now + self.link.rtt_ms);
+                self.plan.sent(Time(now), flow.fetch);
+            }
+        }
+        let ready: Vec<FetchId> =
+            self.flows.iter().filter(|f| f.ready_at.is_some_and(|at| at <= now)).map(|f| f.fetch).collect();
+        let mut left = self.link.all / 1_000;
+        for (nth, fetch) in ready.iter().enumerate() {
+            let fair = left / (ready.len() - nth) as u64;
+            let part = match self.link.serving {
+                Serving::Fairly => fair,
+                Serving::FirstInFirstOut => left,
+            };
+            let part = part.min(self.link.connection / 1_000);
+            left -= part;
+            self.deliver(*fetch, part);
+        }
+    }
+
+    fn deliver(&mut self, fetch: FetchId, bytes: u64) {
+        if bytes == 0 || !self.flows.iter().any(|f| f.fetch == fetch) {
+            return;
+        }
+        let now = Time(self.now);
+        self.plan.received(now, fetch, bytes);
+        self.act();
+        if let Some(flow) = self.flows.iter_mut().find(|f| f.fetch == fetch) {
+            flow.bytes_of_block += bytes;
+        }
+        loop {
+            let Some(flow) = self.flows.iter_mut().find(|f| f.fetch == fetch) else { return };
+            let ix = flow.blocks.start;
+            if flow.blocks.is_empty() {
+                self.flows.retain(|f| f.fetch != fetch);
+                self.plan.settled(now, fetch, Outcome::Complete);
+                self.act();
+                return;
+            }
+            let len = BLOCK_BYTES.min(flow.size - u64::from(ix) * BLOCK_BYTES);
+            if flow.bytes_of_block < len {
+                return;
+            }
+            flow.bytes_of_block -= len;
+            flow.blocks.start += 1;
+            self.plan.arrived(now, fetch, BlockIx(ix), ());
+            self.act();
+        }
+    }
+
+    fn run(mut self) -> Report {
+        loop {
+            if self.plan.next_timeout().is_some_and(|at| at.0 <= self.now) {
+                self.plan.elapsed(Time(self.now));
+                self.act();
+            }
+            self.run_threads();
+            if self.threads.iter().all(|t| t.ended_ms.is_some()) {
+                break;
+            }
+            self.carry();
+            self.now += 1;
+            assert!(self.now < 1_000_000, "no end");
+        }
+        let ended: Vec<u64> = self.threads.iter().filter_map(|t| t.ended_ms).collect();
+        let stats = self.plan.stats();
+        Report {
+            ms: self.now,
+            slowest_to_fastest: *ended.iter().max().unwrap_or(&1) as f64
+                / (*ended.iter().min().unwrap_or(&1)).max(1) as f64,
+            fetched_to_read: stats.counts.asked_bytes as f64 / self.read_bytes as f64,
+            requests: stats.counts.fetches,
+            stats,
+        }
+    }
+}
+
+/// Reads of the kernel's size over a range.
+fn scan(handle: HandleId, range: Range<u64>) -> Vec<(HandleId, u64, u32, u64)> {
+    let mut reads = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let len = (range.end - at).min(128 * KIB);
+        reads.push((handle, at, len as u32, 0));
+        at += len;
+    }
+    reads
+}
+
+/// What the link needs for this, with so many round trips that must follow one another.
+fn ideal_ms(link: LinkModel, bytes: u64, round_trips: u64, connections: u64) -> f64 {
+    let rate = link.all.min(link.connection * connections);
+    (round_trips * link.rtt_ms) as f64 + bytes as f64 * 1_000.0 / rate as f64
+}
+
+/// Prints the row with `--nocapture` and holds its bounds: time against the ideal, bytes fetched against bytes read.
+fn check(name: &str, report: &Report, ideal: f64, times: f64, fetched: f64) {
+    println!(
+        "{name:<44} {:>7} ms, ideal {:>7.0}, ×{:.2}, slowest/fastest {:.2}, fetched/read {:.3}, {} requests, {} stalls, {} dropped, {} cancelled",
+        report.ms,
+        ideal,
+        report.ms as f64 / ideal,
+        report.slowest_to_fastest,
+        report.fetched_to_read,
+        report.requests,
+        report.stats.counts.stalls,
+        report.stats.counts.dropped_unread,
+        report.stats.counts.cancelled,
+    );
+    assert!(report.ms as f64 <= ideal * times, "{name}: {} ms for {ideal:.0}", report.ms);
+    assert!(report.fetched_to_read <= fetched, "{name}: fetched {:.3} of what was read", report.fetched_to_read);
+    assert_eq!(report.stats.counts.stalls, 0, "{name}");
+}
+
+#[test]
+fn whole_reads_come_at_the_speed_of_the_link() {
+    for (name, link, mib, most) in [
+        ("cloud 1", CLOUD, 1, 1.15),
+        ("cloud 10", CLOUD, 10, 1.15),
+        ("cloud 50", CLOUD, 50, 1.15),
+        ("cloud 90", CLOUD, 90, 1.15),
+        ("cloud 270", CLOUD, 270, 1.15),
+        ("cloud 1024", CLOUD, 1024, 1.05),
+        ("far 1024", FAR, 1024, 1.05),
+        ("home 256", HOME, 256, 1.05),
+        ("thin 400", THIN, 400, 1.05),
+        ("thin fifo 400", THIN_FIFO, 400, 1.05),
+    ] {
+        let mut sim = Sim::new(link, Limits::with_budget(1024 * MIB));
+        let h = sim.open(1, mib * MIB);
+        sim.thread(scan(h, 0..mib * MIB));
+        let report = sim.run();
+        let ideal = ideal_ms(link, mib * MIB, 1, 8.min(mib));
+        check(name, &report, ideal, most, 1.0);
+    }
+}
+
+#[test]
+fn many_readers_share_the_link_evenly() {
+    for (name, link, readers, mib, budget, times, fetched, apart) in [
+        ("24 cold readers, cloud", CLOUD, 24, 64, 1024, 1.05, 1.1, 2.0),
+        ("64 cold readers, cloud", CLOUD, 64, 64, 1024, 1.05, 1.1, 2.0),
+        ("24 cold readers, cloud, 256 MiB budget", CLOUD, 24, 64, 256, 1.05, 1.1, 1.5),
+        ("64 cold readers, cloud, 64 MiB budget", CLOUD, 64, 16, 64, 2.0, 1.1, 1.5),
+        ("8 cold readers, thin", THIN, 8, 50, 512, 1.05, 1.1, 5.0),
+        ("8 cold readers, thin, fifo", THIN_FIFO, 8, 50, 512, 1.05, 1.2, 1.5),
+    ] {
+        let mut sim = Sim::new(link, Limits::with_budget(budget * MIB));
+        for n in 0..readers {
+            let h = sim.open(n as u8, mib * MIB);
+            sim.thread(scan(h, 0..mib * MIB));
+        }
+        let report = sim.run();
+        let ideal = ideal_ms(link, mib * MIB * readers, 1, 64);
+        check(name, &report, ideal, times, fetched);
+        assert!(report.slowest_to_fastest <= apart, "{name}: {:.2}", report.slowest_to_fastest);
+    }
+}
+
+#[test]
+fn loaders_of_one_file_fetch_each_byte_once() {
+    let size = 1024 * MIB;
+    // 16 threads copy disjoint ranges that start inside blocks.
+    let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
+    let h = sim.open(1, size);
+    for n in 0..16u64 {
+        let (from, to) = (n * 64 * MIB + 100 * KIB, (n * 64 * MIB + 64 * MIB + 100 * KIB).min(size));
+        sim.thread(scan(h, from..to));
+    }
+    let report = sim.run();
+    check("16 threads, one mapping", &report, ideal_ms(CLOUD, size, 1, 16), 1.12, 1.02);
+    // Threads take 3 MiB tensors from one queue.
+    for threads in [1u64, 2, 8] {
+        let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
+        let h = sim.open(1, 512 * MIB);
+        for n in 0..threads {
+            let mut reads = Vec::new();
+            let mut at = n * 3 * MIB;
+            while at < 512 * MIB {
+                reads.extend(scan(h, at..(at + 3 * MIB).min(512 * MIB)));
+                at += threads * 3 * MIB;
+            }
+            sim.thread(reads);
+        }
+        let report = sim.run();
+        check(&format!("{threads} threads, 3 MiB tensors"), &report, ideal_ms(CLOUD, 512 * MIB, 1, 16), 1.1, 1.02);
+    }
+    for threads in [1u64, 8] {
+        let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
+        let h = sim.open(1, size);
+        let mut at = 7u64;
+        for _ in 0..threads {
+            let mut reads = Vec::new();
+            for _ in 0..32 {
+                at = at.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let offset = (at >> 20) % 1023 * MIB;
+                reads.extend(scan(h, offset..offset + MIB));
+            }
+            sim.thread(reads);
+        }
+        let report = sim.run();
+        check(&format!("{threads} threads, random MiB"), &report, 32.0 * 50.0, 1.8, 1.1);
+    }
+}
+
+#[test]
+fn gaps_are_not_fetched() {
+    for slice in [MIB, 2 * MIB, 4 * MIB] {
+        let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
+        let h = sim.open(1, 1024 * MIB);
+        let mut reads = Vec::new();
+        for n in 0..8u64 {
+            reads.extend(scan(h, 5 * MIB + n * 17 * MIB..5 * MIB + n * 17 * MIB + slice));
+        }
+        sim.thread(reads);
+        let report = sim.run();
+        check(&format!("8 slices of {} MiB, 17 MiB apart", slice / MIB), &report, 8.0 * 2.0 * 50.0, 1.5, 1.13);
+    }
+    let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
+    let h = sim.open(1, 1024 * MIB);
+    let mut reads = Vec::new();
+    for n in 0..16u64 {
+        let mut burst = scan(h, n * 8 * MIB..(n + 1) * 8 * MIB);
+        burst[0].3 = 30_000;
+        reads.extend(burst);
+    }
+    sim.thread(reads);
+    let report = sim.run();
+    check("bursts of 8 MiB, 30 s apart", &report, 16.0 * 30_000.0, 1.05, 1.1);
+}
