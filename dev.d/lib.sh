@@ -71,9 +71,15 @@ need_fuse() {
     [ -e /dev/fuse ] || die "/dev/fuse is missing: load the kernel module (\`modprobe fuse\`) or give the container --device /dev/fuse."
 }
 
-need_nextest() {
-    need_rust
-    cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest
+# need_cargo_tool NAME: one that is there already is as good; else a wheel, else compiled.
+need_cargo_tool() {
+    command -v "cargo-$1" >/dev/null && return
+    local python
+    if python=$(python_env tools dev.d/tools.txt); then
+        PATH=$PATH:$(dirname "$python")
+    else
+        cargo install --locked "cargo-$1"
+    fi
 }
 
 # The virtual environment NAME under the cache, with the requirements file as its content; made again when that changes.

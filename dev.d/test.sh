@@ -22,7 +22,8 @@ dev_test() {
 }
 
 test_setup() {
-    need_nextest
+    need_rust
+    need_cargo_tool nextest
     need_fuse
     need rsync ripgrep:rg attr:getfattr git
     WEIGHTLESS_PYTHON=$(python_env tests tests/python/requirements.txt)
@@ -47,9 +48,14 @@ test_all() {
 test_one() {
     local package=$1
     shift
-    [ "$package" = weightless-plan ] || test_setup
-    need_nextest
-    cargo nextest run -p "$package" -p weightless-cli -E "package($package)" "$@"
+    if [ "$package" = weightless-plan ]; then
+        need_rust
+        need_cargo_tool nextest
+        cargo nextest run -p "$package" "$@"
+    else
+        test_setup
+        cargo nextest run -p "$package" -p weightless-cli -E "package($package)" "$@"
+    fi
 }
 
 # The binaries that root has just built, run as `nobody`: nextest starts them, and lists them, through a runner.
