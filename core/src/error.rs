@@ -8,7 +8,6 @@ use std::time::Duration;
 
 /// What went wrong. Every kind has one row in [`ErrorKind::row`] and one in the platform's table of codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// What the user typed cannot be meant: a malformed repo name, URL or revision.
     InvalidInput,
