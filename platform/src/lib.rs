@@ -1,1 +1,26 @@
-//! Placeholder.
+//! What Weightless needs of an operating system: mounting, drivers, error numbers. Decides nothing about what is read, and
+//! asks nothing of the network.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`errors`] | every `ErrorKind` as errno and as NTSTATUS |
+//! | [`driver`] | is FUSE here, and if not, what to install |
+//! | [`mounts`] | mounts of ours in this system: found, probed, cleared, unmounted; who holds one |
+//! | `fuse` | the adapter of Linux and macOS |
+//! | `winfsp` | its place on Windows |
+
+pub mod driver;
+pub mod errors;
+pub mod mounts;
+mod options;
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub mod fuse;
+#[cfg(windows)]
+pub mod winfsp;
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub use fuse::FuseMount as OsMount;
+pub use options::{Audience, Covering, MountOptions};
+#[cfg(windows)]
+pub use winfsp::WinFspMount as OsMount;
