@@ -1,0 +1,52 @@
+//! What the transport needs of the Hub: tokens for the Xet service and places where files are served. Implemented by the
+//! Hub client and by fakes.
+
+use crate::Result;
+use crate::repo::RepoId;
+use futures_util::future::BoxFuture;
+use reqwest::header::HeaderValue;
+use std::fmt;
+use std::time::Duration;
+use url::Url;
+
+/// A token for the Xet service, good for one repo.
+#[derive(Clone)]
+pub struct XetToken {
+    /// Base URL of the service.
+    pub cas_url: Url,
+    /// The `Authorization` header.
+    pub bearer: HeaderValue,
+    /// How long it is good for, from now.
+    pub valid_for: Duration,
+}
+
+/// Without the token.
+impl fmt::Debug for XetToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("XetToken").field("valid_for", &self.valid_for).finish_non_exhaustive()
+    }
+}
+
+/// Where a file's bytes are served by range.
+#[derive(Clone)]
+pub struct Location {
+    /// A signed URL of a data host, or the endpoint's own.
+    pub url: Url,
+    /// The `Authorization` header with the Hub's token, only where the endpoint itself serves the file.
+    pub bearer: Option<HeaderValue>,
+}
+
+/// Without URL and token: the URL may be signed.
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Location").field("host", &self.url.host_str()).finish_non_exhaustive()
+    }
+}
+
+/// The Hub, as far as bytes go. Futures own what they need, so that one may serve many askers.
+pub trait Origin: Send + Sync + 'static {
+    /// Asks for a token to read the files of `commit` in Xet storage.
+    fn xet_token(&self, repo: &RepoId, commit: &str) -> BoxFuture<'static, Result<XetToken>>;
+    /// Asks where the file at `path` is served.
+    fn locate(&self, repo: &RepoId, commit: &str, path: &str) -> BoxFuture<'static, Result<Location>>;
+}

@@ -1,0 +1,307 @@
+//! Ranges of files in Xet storage: asks for reconstructions, then for the signed ranges that they name, and carries their
+//! chunks to the sink. Renews what expires, once; repeats nothing else.
+
+use super::carry;
+use super::fault::Fault;
+use super::flight::Flights;
+use super::http;
+use super::kept::KeptLayouts;
+use super::lanes::FetchLanes;
+use super::layout::{DataRequest, Layout};
+use super::pieces;
+use super::stats::Counters;
+use super::token::Tokens;
+use super::{Sink, Source};
+use crate::{ErrorKind, Result};
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt, TryStreamExt};
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, RANGE};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
+use xet_client::cas_types::{QueryReconstructionResponse, QueryReconstructionResponseV2};
+
+/// A reconstruction as JSON. One of 32 MiB in 64 KiB terms takes about 300 KiB.
+const RECONSTRUCTION_BYTES_MAX: usize = 16 << 20;
+/// A kept reconstruction is used for a part of its range if that costs at most this more than the part, or an eighth.
+const WASTE_BYTES_MAX: u64 = 128 << 10;
+
+/// Xet storage, as a transport uses it.
+pub(crate) struct Xet {
+    client: reqwest::Client,
+    counters: Arc<Counters>,
+    tokens: Arc<Tokens>,
+    /// Guards the kept reconstructions only; std, as it is held for a lookup and never across an await.
+    kept: Mutex<KeptLayouts>,
+    flights: Flights<(Arc<str>, Range<u64>), Arc<Layout>>,
+    version: AtomicVersion,
+}
+
+/// A piece of a fetch, with the reconstruction to use if one is at hand.
+#[derive(Debug)]
+struct Piece {
+    range: Range<u64>,
+    layout: Option<Arc<Layout>>,
+}
+
+impl Xet {
+    pub(crate) fn new(client: reqwest::Client, tokens: Arc<Tokens>, counters: Arc<Counters>) -> Self {
+        Xet {
+            client,
+            counters,
+            tokens,
+            kept: Mutex::new(KeptLayouts::default()),
+            flights: Flights::new(),
+            version: AtomicVersion::default(),
+        }
+    }
+
+    /// Whether a reconstruction that fits `range` is at hand, so that a fetch is one round trip.
+    pub(crate) fn knows(&self, hash: &str, range: &Range<u64>) -> bool {
+        self.at_hand(hash, range).is_some_and(|(covered, _)| covered == *range)
+    }
+
+    /// Fetches `range`, in pieces side by side; the first failure ends it.
+    pub(crate) async fn fetch(
+        self: &Arc<Self>,
+        source: &Arc<Source>,
+        hash: &Arc<str>,
+        range: Range<u64>,
+        sink: &dyn Sink,
+        lanes: &FetchLanes<'_>,
+        busy: usize,
+    ) -> Result<()> {
+        self.pieces(hash, range, busy)
+            .into_iter()
+            .map(|piece| self.piece(source, hash, piece, sink, lanes))
+            .collect::<FuturesUnordered<_>>()
+            .try_collect()
+            .await
+    }
+
+    /// Asks for the reconstructions that a large fetch of `range` would need, those at hand excepted.
+    pub(crate) async fn prepare(self: &Arc<Self>, source: &Arc<Source>, hash: &Arc<str>, range: Range<u64>) {
+        self.pieces(hash, range, usize::MAX)
+            .into_iter()
+            .filter(|piece| piece.layout.is_none())
+            .map(|piece| self.layout(source, hash, piece.range))
+            .collect::<FuturesUnordered<_>>()
+            // A failure is met again, and told, by the fetch.
+            .for_each(|_| std::future::ready(()))
+            .await;
+    }
+
+    fn pieces(&self, hash: &str, range: Range<u64>, busy: usize) -> Vec<Piece> {
+        let grid = pieces::grid(&range, busy);
+        let mut pieces = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let (range, layout) = match self.at_hand(hash, &(at..range.end)) {
+                Some((range, layout)) => (range, Some(layout)),
+                None => (pieces::next(at..range.end, grid), None),
+            };
+            at = range.end;
+            pieces.push(Piece { range, layout });
+        }
+        pieces
+    }
+
+    /// The longest start of `range` that a kept reconstruction serves without much waste.
+    fn at_hand(&self, hash: &str, range: &Range<u64>) -> Option<(Range<u64>, Arc<Layout>)> {
+        let now = Instant::now();
+        self.kept()
+            .containing(hash, range.start, now)
+            .map(|layout| (range.start..range.end.min(layout.asked().end), layout))
+            .filter(|(part, layout)| {
+                let cost: u64 = layout.requests(std::slice::from_ref(part)).iter().map(DataRequest::wire_bytes).sum();
+                let len = part.end - part.start;
+                cost <= len + WASTE_BYTES_MAX.max(len / 8)
+            })
+            .max_by_key(|(part, _)| part.end)
+            .map(|(part, layout)| (part, Arc::clone(layout)))
+    }
+
+    async fn piece(
+        self: &Arc<Self>,
+        source: &Arc<Source>,
+        hash: &Arc<str>,
+        piece: Piece,
+        sink: &dyn Sink,
+        lanes: &FetchLanes<'_>,
+    ) -> Result<()> {
+        let layout = match piece.layout {
+            Some(layout) => layout,
+            None => self.layout(source, hash, piece.range.clone()).await?,
+        };
+        let expired = self.carry(source, layout.requests(std::slice::from_ref(&piece.range)), sink, lanes).await?;
+        if expired.is_empty() {
+            return Ok(());
+        }
+        self.kept().forget(hash, &layout);
+        let renewed = self.layout(source, hash, piece.range).await?;
+        if self.carry(source, renewed.requests(&expired), sink, lanes).await?.is_empty() {
+            return Ok(());
+        }
+        self.kept().forget(hash, &renewed);
+        Err(Fault::new(ErrorKind::FileRefused, "fresh signed links are refused").about(&source.file.path))
+    }
+
+    /// Sends `requests` side by side; returns what is still wanted of those whose links had expired, in file order.
+    async fn carry(
+        &self,
+        source: &Source,
+        requests: Vec<DataRequest>,
+        sink: &dyn Sink,
+        lanes: &FetchLanes<'_>,
+    ) -> Result<Vec<Range<u64>>> {
+        let mut expired: Vec<Range<u64>> = requests
+            .into_iter()
+            .map(|request| self.request(request, sink, lanes))
+            .collect::<FuturesUnordered<_>>()
+            .try_concat()
+            .await
+            .map_err(|fault| fault.about(&source.file.path))?;
+        expired.sort_by_key(|range| range.start);
+        Ok(expired)
+    }
+
+    /// Sends one request; returns what is still wanted if its link had expired.
+    async fn request(
+        &self,
+        request: DataRequest,
+        sink: &dyn Sink,
+        lanes: &FetchLanes<'_>,
+    ) -> Result<Vec<Range<u64>>, Fault> {
+        let _lane = lanes.lane().await;
+        sink.sent();
+        self.counters.xorbs.request();
+        let response = self.client.get(request.url.clone()).header(RANGE, request.range_header()).send().await?;
+        match response.status() {
+            StatusCode::OK | StatusCode::PARTIAL_CONTENT => {}
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Ok(request.wanted()),
+            _ => return Err(http::refusal(&response, ErrorKind::FileRefused)),
+        }
+        let asked: Vec<_> = request.parts.iter().map(|(part, _)| part.bytes.clone()).collect();
+        let carried = http::carried(response.status(), response.headers(), response.content_length(), &asked, None)?;
+        carry::xorb_ranges(response, carried, request, sink, &self.counters.xorbs).await?;
+        Ok(Vec::new())
+    }
+
+    /// A reconstruction asked for exactly `range`; many may wait for one request.
+    async fn layout(self: &Arc<Self>, source: &Arc<Source>, hash: &Arc<str>, range: Range<u64>) -> Result<Arc<Layout>> {
+        let (this, source, hash) = (Arc::clone(self), Arc::clone(source), Arc::clone(hash));
+        let key = (Arc::clone(&hash), range.clone());
+        self.flights
+            .join(key, move || {
+                async move {
+                    let layout = Arc::new(this.ask(&source, &hash, range).await?);
+                    this.kept().insert(&hash, Arc::clone(&layout), Instant::now());
+                    Ok(layout)
+                }
+                .boxed()
+            })
+            .await
+    }
+
+    async fn ask(&self, source: &Source, hash: &str, range: Range<u64>) -> Result<Layout> {
+        let about = |fault: Fault| fault.about(&source.file.path);
+        let mut renewed = Renewed::NotYet;
+        let mut version = self.version.get();
+        loop {
+            let token = self.tokens.get(&source.repo, &source.commit).await?;
+            let url =
+                format!("{}/{}/reconstructions/{hash}", token.cas_url.as_str().trim_end_matches('/'), version.path());
+            self.counters.reconstructions.request();
+            let response = self
+                .client
+                .get(url)
+                .header(AUTHORIZATION, token.bearer.clone())
+                .header(RANGE, format!("bytes={}-{}", range.start, range.end - 1))
+                .send()
+                .await
+                .map_err(|error| about(error.into()))?;
+            match response.status() {
+                StatusCode::OK => {
+                    let body = http::body(response, RECONSTRUCTION_BYTES_MAX, &self.counters.reconstructions).await;
+                    let answer = version.parse(&body.map_err(about)?).map_err(about)?;
+                    self.version.confirm(version);
+                    let secure = token.cas_url.scheme() == "https";
+                    return Layout::check(answer, range, secure).map_err(about);
+                }
+                StatusCode::UNAUTHORIZED if renewed == Renewed::NotYet => {
+                    self.tokens.reject(&source.repo, &source.commit, &token);
+                    renewed = Renewed::Once;
+                }
+                StatusCode::UNAUTHORIZED => return Err(about(http::refusal(&response, ErrorKind::TokenRejected))),
+                // A service without the second version, or without this file: the first version tells.
+                StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED
+                    if version == Version::Two && self.version.is_open() =>
+                {
+                    version = Version::One;
+                }
+                _ => return Err(about(http::refusal(&response, ErrorKind::FileRefused))),
+            }
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptLayouts> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewed {
+    NotYet,
+    Once,
+}
+
+/// The form in which reconstructions are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// One signed URL a range.
+    One = 1,
+    /// One signed URL for several ranges of a xorb.
+    Two = 2,
+}
+
+impl Version {
+    fn path(self) -> &'static str {
+        match self {
+            Version::One => "v1",
+            Version::Two => "v2",
+        }
+    }
+
+    fn parse(self, body: &[u8]) -> Result<QueryReconstructionResponseV2, Fault> {
+        let bad = |error: serde_json::Error| Fault::protocol(format!("reconstruction: {error}"));
+        match self {
+            Version::One => serde_json::from_slice::<QueryReconstructionResponse>(body).map(Into::into).map_err(bad),
+            Version::Two => serde_json::from_slice(body).map_err(bad),
+        }
+    }
+}
+
+/// What the service speaks: the second version until it says otherwise, and what has worked once for good.
+#[derive(Debug, Default)]
+struct AtomicVersion(AtomicU8);
+
+impl AtomicVersion {
+    const UNKNOWN: u8 = 0;
+    const ONE: u8 = 1;
+    const TWO: u8 = 2;
+
+    fn get(&self) -> Version {
+        if self.0.load(Relaxed) == Self::ONE { Version::One } else { Version::Two }
+    }
+
+    fn confirm(&self, version: Version) {
+        self.0.store(if version == Version::One { Self::ONE } else { Self::TWO }, Relaxed);
+    }
+
+    /// Whether no version has worked yet.
+    fn is_open(&self) -> bool {
+        self.0.load(Relaxed) == Self::UNKNOWN
+    }
+}
