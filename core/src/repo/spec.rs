@@ -196,7 +196,7 @@ fn path_of(path: Option<&str>) -> Option<String> {
 }
 
 /// The revision at the head of `segments`: one segment, or three for `refs/pr/N`, `refs/convert/parquet` and their like.
-fn take_revision<'a, S: AsRef<str>>(segments: &'a [S]) -> (String, &'a [S]) {
+fn take_revision<S: AsRef<str>>(segments: &[S]) -> (String, &[S]) {
     let part = |ix: usize| segments.get(ix).map(AsRef::as_ref);
     let is_ref = part(0) == Some("refs") && matches!(part(1), Some("pr" | "convert" | "heads" | "tags"));
     let len = if is_ref { segments.len().min(3) } else { segments.len().min(1) };
