@@ -3,8 +3,8 @@
 use super::ask::protocol;
 use super::map::Subject;
 use super::{Hub, route};
-use crate::Result;
-use crate::repo::RepoId;
+use crate::repo::{RepoId, RepoKind};
+use crate::{ErrorKind, Result};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,6 +23,8 @@ pub struct Commit {
     pub sha: Arc<str>,
     /// When it was made, as far as the Hub says; else the epoch.
     pub modified: SystemTime,
+    /// Whether its files want a licence accepted; names and sizes are shown to everybody. See [`Hub::check_access`].
+    pub gated: bool,
 }
 
 #[derive(Deserialize)]
@@ -31,14 +33,30 @@ struct Info {
     sha: String,
     id: Option<String>,
     last_modified: Option<String>,
+    #[serde(default)]
+    gated: Gated,
+}
+
+/// `false`, `"auto"` or `"manual"`: whether a licence must be accepted first, and who decides.
+#[derive(Deserialize, Default)]
+#[serde(transparent)]
+pub(super) struct Gated(serde_json::Value);
+
+impl Gated {
+    pub(super) fn is_on(&self) -> bool {
+        !matches!(self.0, serde_json::Value::Null | serde_json::Value::Bool(false))
+    }
 }
 
 impl Hub {
     /// The commit of `revision` (a branch, tag, sha or `refs/…`). One request, and one more for each rename.
     pub async fn commit(&self, repo: &RepoId, revision: &str) -> Result<Commit> {
         let mut url = route::at(&self.config, repo, "revision", revision, "")?;
-        // The plain answer names every file; of all its fields these are the ones that every kind of repo knows.
-        url.set_query(Some("expand=sha&expand=lastModified"));
+        // The plain answer names every file. A Space cannot be gated, and refuses the question.
+        url.set_query(Some(match repo.kind {
+            RepoKind::Model | RepoKind::Dataset => "expand=sha&expand=lastModified&expand=gated",
+            RepoKind::Space => "expand=sha&expand=lastModified",
+        }));
         let name = format!("{repo}@{revision}");
         let answer = self.get(url, self.question(Subject::Revision, repo, name.clone())).await?;
         let info: Info = answer.json(&name)?;
@@ -50,7 +68,21 @@ impl Hub {
             repo: today.unwrap_or_else(|| repo.clone()),
             sha: info.sha.into(),
             modified: info.last_modified.as_deref().and_then(time).unwrap_or(SystemTime::UNIX_EPOCH),
+            gated: info.gated.is_on(),
         })
+    }
+
+    /// Whether this account may read the files of `commit`, so that a mount can say so before anybody opens one. No request
+    /// unless the repo is gated; then one, for a token that only those get who have accepted the licence.
+    pub async fn check_access(&self, commit: &Commit) -> Result<()> {
+        if !commit.gated {
+            return Ok(());
+        }
+        match self.xet_read_token(&commit.repo, &commit.sha).await {
+            // A Hub without Xet has no such route; its files say for themselves what they want.
+            Err(error) if matches!(error.kind(), ErrorKind::RevisionNotFound | ErrorKind::Protocol) => Ok(()),
+            result => result.map(drop),
+        }
     }
 
     /// Branches, tags, conversions and pull requests.

@@ -87,9 +87,8 @@ struct Wire {
     last_modified: Option<String>,
     #[serde(default)]
     private: bool,
-    /// `false`, `"auto"` or `"manual"`.
     #[serde(default)]
-    gated: serde_json::Value,
+    gated: super::commit::Gated,
     #[serde(default)]
     tags: Vec<String>,
 }
@@ -103,7 +102,7 @@ impl Wire {
             likes: self.likes,
             modified: self.last_modified.as_deref().and_then(super::commit::time),
             private: self.private,
-            gated: !matches!(self.gated, serde_json::Value::Null | serde_json::Value::Bool(false)),
+            gated: self.gated.is_on(),
             licence: self.tags.iter().find_map(|tag| tag.strip_prefix("license:")).map(str::to_owned),
         })
     }
@@ -131,7 +130,16 @@ impl Hub {
             let mut query = url.query_pairs_mut();
             query.append_pair("sort", sort).append_pair("direction", "-1");
             query.append_pair("limit", &search.limit.min(SEARCH_HITS_MAX).to_string());
-            query.append_pair("full", "true");
+            // `full` would name every file of every hit; each kind of repo refuses fields that it does not have.
+            let fields: &[&str] = match search.kind {
+                RepoKind::Model | RepoKind::Dataset => {
+                    &["downloads", "likes", "lastModified", "private", "gated", "tags"]
+                }
+                RepoKind::Space => &["likes", "lastModified", "private", "tags"],
+            };
+            for field in fields {
+                query.append_pair("expand", field);
+            }
             if !search.words.trim().is_empty() {
                 query.append_pair("search", search.words.trim());
             }

@@ -34,7 +34,10 @@ async fn a_revision_is_one_request_and_tells_the_repos_name_of_today() {
     assert_eq!(commit.modified, SystemTime::UNIX_EPOCH + Duration::from_secs(1_708_340_265));
     let seen = server.take();
     let lines: Vec<_> = seen.iter().map(Seen::line).collect();
-    assert_eq!(lines, ["GET /api/datasets/org/name/revision/refs%2Fpr%2F2?expand=sha&expand=lastModified"]);
+    assert_eq!(
+        lines,
+        ["GET /api/datasets/org/name/revision/refs%2Fpr%2F2?expand=sha&expand=lastModified&expand=gated"]
+    );
     assert_eq!(seen[0].header("authorization"), Some(BEARER));
     assert!(seen[0].header("user-agent").unwrap().starts_with("weightless/"));
 }
@@ -234,10 +237,35 @@ async fn the_account_and_search_hits_are_read() {
         (hits[0].gated, hits[0].licence.as_deref(), hits[1].private, hits[1].gated),
         (true, Some("mit"), true, false)
     );
-    assert_eq!(
-        server.take_lines(),
-        ["GET /api/models?sort=downloads&direction=-1&limit=100&full=true&search=a+b%26c&author=org"]
-    );
+    let line = server.take_lines().remove(0);
+    assert!(line.starts_with("GET /api/models?sort=downloads&direction=-1&limit=100&expand=downloads&"), "{line}");
+    assert!(line.ends_with("&search=a+b%26c&author=org"), "{line}");
+}
+
+#[tokio::test]
+async fn a_gated_repo_is_found_out_before_anything_is_opened() {
+    for (gated, status, code, requests, expected) in [
+        (json!(false), 401, "GatedRepo", 1, None),
+        (json!("auto"), 200, "", 2, None),
+        (json!("auto"), 401, "GatedRepo", 2, Some(ErrorKind::Gated)),
+        (json!("manual"), 403, "GatedRepo", 2, Some(ErrorKind::Gated)),
+        (json!("manual"), 404, "", 2, None),
+    ] {
+        let token = json!({ "casUrl": "https://cas.test", "accessToken": "x", "exp": 1 });
+        let gate = gated.clone();
+        let server = Server::start(move |seen| match seen.target.contains("xet-read-token") {
+            true if status == 200 => Reply::json(token.clone()),
+            true if code.is_empty() => Reply::new(status),
+            true => Reply::new(status).with("x-error-code", code),
+            false => Reply::json(json!({ "id": "org/name", "sha": SHA, "gated": gate })),
+        })
+        .await;
+        let hub = hub(&server);
+        let commit = hub.commit(&repo(), "main").await.unwrap();
+        let checked = hub.check_access(&commit).await;
+        assert_eq!(checked.map_err(|error| error.kind()).err(), expected, "{gated} {status}");
+        assert_eq!(server.take().len(), requests, "{gated} {status}");
+    }
 }
 
 #[tokio::test]
