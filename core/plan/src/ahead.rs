@@ -4,6 +4,7 @@
 use crate::content::Home;
 use crate::fetches::SpanId;
 use crate::plan::{Plan, Slot};
+use crate::planted::{Bug, planted};
 use crate::reads::Waiting;
 use crate::streams::{Proof, Reading, Step, Stream, StreamId};
 use crate::{HandleId, windows};
@@ -145,7 +146,8 @@ impl<B: Clone> Plan<B> {
 
     /// Fetches what the stream's window lacks, as far as shares, memory and the link allow.
     pub(crate) fn pump(&mut self, handle: HandleId, id: StreamId) {
-        if !self.queue.is_empty() || self.ahead_from > self.now {
+        let reads_queue = !self.queue.is_empty() && !planted(Bug::AheadBeforeReads);
+        if reads_queue || self.ahead_from > self.now {
             return;
         }
         let cell = self.limits.cell_bytes;

@@ -4,6 +4,7 @@
 use crate::charges::Class;
 use crate::content::{Block, Content, Home, State};
 use crate::plan::{Plan, Slot};
+use crate::planted::{Bug, planted};
 use crate::{HandleId, ReadId};
 
 impl<B: Clone> Plan<B> {
@@ -194,7 +195,7 @@ impl<B: Clone> Plan<B> {
             }
         }
         self.move_last(handle, slot, stream, last);
-        if self.content(slot).sharing == crate::content::Sharing::Private {
+        if self.content(slot).sharing == crate::content::Sharing::Private && !planted(Bug::DirectRereadHeld) {
             self.consume_privately(slot, offset, end);
         }
         self.trim_behind(slot);

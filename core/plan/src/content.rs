@@ -2,6 +2,7 @@
 
 use crate::charges::Class;
 use crate::fetches::SpanId;
+use crate::planted::{Bug, planted};
 use crate::streams::StreamId;
 use crate::{ContentKey, HandleId, ReadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +78,8 @@ pub(crate) enum Home {
 
 impl<B> Block<B> {
     pub(crate) fn class(&self) -> Class {
-        match (&self.state, self.waiters.is_empty(), self.home) {
+        let free = self.waiters.is_empty() || (planted(Bug::WaitersIgnored) && matches!(self.state, State::Held(_)));
+        match (&self.state, free, self.home) {
             (State::Flying(_), false, _) => Class::AwaitedFlying,
             (State::Held(_), false, _) => Class::AwaitedHeld,
             (State::Flying(_), true, _) => Class::AheadFlying,

@@ -4,6 +4,7 @@
 use crate::charges::Class;
 use crate::content::{Block, Home, State};
 use crate::plan::{Plan, Slot};
+use crate::planted::{Bug, planted};
 use crate::streams::StreamId;
 use crate::timers::Timer;
 use crate::{Action, BlockIx, Failure, FetchId, HandleId, Outcome, ReadId, Time, flow, retry};
@@ -61,6 +62,7 @@ impl<B: Clone> Plan<B> {
     ) -> SpanId {
         debug_assert!(!blocks.is_empty());
         debug_assert!(self.blocks_len(slot, blocks.clone()) <= self.room(), "memory is reserved before a fetch starts");
+        debug_assert!(origin.is_some() || self.queue.is_empty(), "read-ahead spends only what no waiting read needs");
         self.next_id += 1;
         let id = SpanId(self.next_id);
         let began_reads = self.handles.get(&owner).map_or(0, |h| h.reads);
@@ -161,6 +163,7 @@ impl<B: Clone> Plan<B> {
     }
 
     fn cancel_attempt(&mut self, fetch: FetchId, flying: u64) {
+        let flying = if planted(Bug::ChargeEndsAtCancel) { 0 } else { flying };
         if let Some(at) = self.actions.iter().position(|a| matches!(a, Action::Fetch { fetch: f, .. } if *f == fetch)) {
             // The driver has not seen it yet.
             self.actions.remove(at);
@@ -286,6 +289,9 @@ impl<B: Clone> Plan<B> {
         if let Outcome::RetryAt(at) = outcome {
             self.ahead_from = self.ahead_from.max(at);
         }
+        if outcome == Outcome::Complete && planted(Bug::EarlyEndForgotten) {
+            return;
+        }
         let Some(span) = self.spans.get_mut(&id) else { return };
         span.hedged = false;
         match retry::after(outcome, attempt.stalled, attempt.delivered, span, self.now, &self.limits) {
@@ -374,7 +380,8 @@ impl<B: Clone> Plan<B> {
         reads.sort_unstable();
         reads.dedup();
         for read in reads.into_iter().rev() {
-            let again = self.reads.get(&read).is_some_and(|r| origin != Some(read) && !r.retried);
+            let again = self.reads.get(&read).is_some_and(|r| origin != Some(read) && !r.retried)
+                && !planted(Bug::JoinedReadFails);
             if again {
                 self.queue_again(read);
             } else {
@@ -394,6 +401,9 @@ impl<B: Clone> Plan<B> {
         let silent = self.now.0.saturating_sub(attempt.last_byte.0);
         let last_byte = attempt.last_byte;
         if silent >= self.limits.stall_ms {
+            if planted(Bug::StallForgotten) {
+                return;
+            }
             self.counts.stalls += 1;
             self.counts.cancelled += 1;
             if let Some(attempt) = self.attempts.get_mut(&fetch) {

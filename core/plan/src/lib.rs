@@ -31,6 +31,7 @@ mod handles;
 mod idle;
 mod limits;
 mod plan;
+mod planted;
 mod reads;
 mod retry;
 mod room;

@@ -6,6 +6,7 @@ use crate::fetches::{Attempt, Span, SpanId};
 use crate::flow::Link;
 use crate::handles::{Handle, Idle};
 use crate::limits::{Limits, LimitsError};
+use crate::planted::{Bug, planted};
 use crate::reads::Waiting;
 use crate::stats::{Counts, Stats};
 use crate::streams::Streams;
@@ -275,10 +276,7 @@ impl<B: Clone> Plan<B> {
     }
 
     fn drop_content(&mut self, slot: Slot) {
-        let spans: Vec<SpanId> = self.spans.iter().filter(|(_, s)| s.slot == slot).map(|(id, _)| *id).collect();
-        for span in spans {
-            self.cancel_span(span);
-        }
+        debug_assert!(self.spans.values().all(|s| s.slot != slot), "closing its last handle ended its fetches");
         while let Some(ix) = self.content(slot).blocks.first_key_value().map(|(ix, _)| *ix) {
             self.drop_held(slot, ix);
         }
@@ -307,7 +305,7 @@ impl<B: Clone> Plan<B> {
             return Read::Done(Vec::new());
         }
         h.reads += 1;
-        if content.sharing == Sharing::Private {
+        if content.sharing == Sharing::Private && !planted(Bug::DirectRereadHeld) {
             self.forget_consumed(slot, offset, end);
         }
         let stream = self.follow(handle, slot, offset, end);
@@ -407,7 +405,9 @@ impl<B: Clone> Plan<B> {
     pub fn settled(&mut self, now: Time, fetch: FetchId, outcome: Outcome) {
         self.tick(now);
         self.take_settled(fetch, outcome);
-        self.admit_queue();
+        if !planted(Bug::QueueForgotten) {
+            self.admit_queue();
+        }
     }
 
     /// The next thing to do, in order; `None` until something else happens.

@@ -4,6 +4,7 @@
 use crate::content::{Sharing, State};
 use crate::fetches::SpanId;
 use crate::plan::{Plan, Slot};
+use crate::planted::{Bug, planted};
 use crate::streams::StreamId;
 use crate::timers::Timer;
 use crate::{Action, Failure, HandleId, Piece, ReadId, Time, windows};
@@ -60,7 +61,7 @@ impl<B: Clone> Plan<B> {
 
     fn piece(&self, ix: u32, bytes: &B, offset: u64, end: u64) -> Piece<B> {
         let start = u64::from(ix) << self.block_shift;
-        let from = offset.saturating_sub(start) as u32;
+        let from = if planted(Bug::WrongPiece) { 0 } else { offset.saturating_sub(start) as u32 };
         let to = (end - start).min(self.limits.block_bytes) as u32;
         Piece { block: bytes.clone(), range: from..to }
     }
@@ -91,7 +92,7 @@ impl<B: Clone> Plan<B> {
         }
         if self.too_large(id) {
             self.finish_failed(id, Failure::TooLarge);
-        } else if !self.missing_runs(id).is_empty() {
+        } else if !self.missing_runs(id).is_empty() && !planted(Bug::QueueJumped) {
             self.admit_queue();
         } else if self.try_admit(id) {
             // It needs no memory of its own, so it passes those that queue for some.
@@ -133,7 +134,7 @@ impl<B: Clone> Plan<B> {
             self.add_waiter(read.slot, *ix, id);
         }
         let need = runs.iter().map(|run| self.blocks_len(read.slot, run.clone())).sum();
-        if need > 0 && !self.make_room(need) {
+        if need > 0 && !planted(Bug::NoReservation) && !self.make_room(need) {
             for ix in &present {
                 self.remove_waiter(read.slot, *ix, id);
             }
@@ -174,7 +175,10 @@ impl<B: Clone> Plan<B> {
         let Some(read) = self.reads.get(&id) else { return Vec::new() };
         let mut runs = Vec::new();
         let mut from = read.blocks.start;
-        for (ix, _) in self.content(read.slot).blocks.range(read.blocks.clone()) {
+        for (ix, block) in self.content(read.slot).blocks.range(read.blocks.clone()) {
+            if planted(Bug::NotShared) && matches!(block.state, State::Flying(_)) {
+                continue;
+            }
             if *ix > from {
                 runs.push(from..*ix);
             }
@@ -248,7 +252,7 @@ impl<B: Clone> Plan<B> {
         let Some(read) = self.take_read(id) else { return };
         let pieces = self.pieces(read.slot, read.offset, read.end);
         debug_assert!(pieces.is_some(), "a read is done when every block is held");
-        for ix in read.blocks.clone() {
+        for ix in read.blocks.clone().skip(usize::from(planted(Bug::WaiterLeaks))) {
             self.remove_waiter(read.slot, ix, id);
         }
         self.counts.read_bytes += read.end - read.offset;

@@ -1,5 +1,6 @@
 //! Behaviours of the reader, a promise a test.
 
+use super::walks::tiny;
 use super::world::World;
 use crate::*;
 
@@ -17,7 +18,8 @@ fn asked_kib(w: &World) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_probe_costs_one_mib_and_a_large_first_read_asks_for_more_at_once() {
-    let rows: [(u32, &[(u64, u64)], u64); 2] =
+    type Row = (u32, &'static [(u64, u64)], u64);
+    let rows: [Row; 2] =
         [(16 * 1024, &[(0, 1024)], MIB), (128 * 1024, &[(0, 1024), (1024, 1024), (2048, 2048)], 64 * MIB)];
     for (len, first, bytes) in rows {
         let mut w = big(512);
@@ -41,5 +43,374 @@ fn random_reads_cost_a_block_each() {
         w.complete_all();
     }
     assert!(w.asked_bytes() <= 200 * 400 * KIB, "{} KiB a read", w.asked_bytes() / 200 / KIB);
+    w.end();
+}
+
+/// Tiny blocks without any read-ahead: a read's own fetches only.
+fn alone(budget: u64) -> World {
+    World::new(Limits { near_bytes: 1 << 40, eager_read_bytes: 1 << 40, ..tiny(budget) })
+}
+
+fn only_fetch(w: &World) -> FetchId {
+    assert_eq!(w.flying.len(), 1, "{:?}", w.flying);
+    *w.flying.keys().next().expect("one")
+}
+
+#[test]
+fn a_second_reader_shares_the_fetch_across_handles_and_mounts() {
+    let mut w = alone(64);
+    let (a, b) = (w.open_as(1, 100, MountId(0), Mode::Cached), w.open_as(1, 100, MountId(1), Mode::Cached));
+    let (x, y) = (w.read(a, 40, 8), w.read(b, 44, 4));
+    assert_eq!(w.asked.len(), 1);
+    w.complete_all();
+    for read in [x, y] {
+        assert_eq!(w.finished.get(&read.expect("waits")), Some(&Ok(())));
+    }
+    assert_eq!(w.read(b, 40, 8), None, "and its blocks");
+    w.end();
+}
+
+#[test]
+fn reads_at_and_past_the_end_are_empty_and_ask_nothing() {
+    let mut w = alone(64);
+    for (size, offset, len) in [(0, 0, 4), (10, 10, 1), (10, 400, 12), (10, 3, 0)] {
+        let h = w.open(2, size);
+        assert_eq!(w.read(h, offset, len), None);
+        w.close(h);
+    }
+    assert!(w.asked.is_empty());
+    w.end();
+}
+
+#[test]
+pub(crate) fn a_read_that_needs_memory_does_not_pass_one_that_queues() {
+    let mut w = alone(16);
+    let (a, b, c) = (w.open(1, 100), w.open(2, 100), w.open(3, 100));
+    w.read(a, 0, 8);
+    let big = w.read(b, 0, 12).expect("queues");
+    let small = w.read(c, 0, 4).expect("queues behind");
+    assert_eq!(w.asked.len(), 1, "the small one would fit, but it came later");
+    assert_eq!(w.plan.stats().queued_reads, 2);
+    w.complete_all();
+    assert!(w.finished.contains_key(&big) && w.finished.contains_key(&small));
+    w.end();
+}
+
+#[test]
+pub(crate) fn a_read_that_joined_a_failed_fetch_tries_once_more_itself() {
+    let mut w = alone(64);
+    let h = w.open(1, 100);
+    let (first, joined) = (w.read(h, 40, 4).expect("waits"), w.read(h, 40, 4).expect("waits"));
+    let fetch = only_fetch(&w);
+    w.settle(fetch, Outcome::Fatal);
+    assert_eq!(w.finished.get(&first), Some(&Err(Failure::Fetch(fetch))));
+    assert!(!w.finished.contains_key(&joined));
+    let again = only_fetch(&w);
+    w.settle(again, Outcome::Fatal);
+    assert_eq!(w.finished.get(&joined), Some(&Err(Failure::Fetch(again))), "once");
+    w.end();
+}
+
+#[test]
+pub(crate) fn silence_stalls_three_attempts_that_deliver_nothing_fail() {
+    let mut w = World::new(Limits { deadline_ms: 1_000_000, hedge_ms: 1_000_000, ..alone(64).plan.limits.clone() });
+    let h = w.open(1, 100);
+    let read = w.read(h, 40, 4).expect("waits");
+    for attempt in 1..=3 {
+        let fetch = only_fetch(&w);
+        w.pass(100_000);
+        assert!(w.cancels.len() < attempt, "no stall before it is sent");
+        w.send(fetch);
+        w.pass(29_000);
+        w.plan.received(w.now, fetch, 1);
+        w.pass(29_999);
+        assert!(w.cancels.len() < attempt, "bytes start the timer again");
+        w.pass(1);
+        assert_eq!(w.cancels.last(), Some(&fetch));
+        w.settle(fetch, Outcome::Cancelled);
+        w.pass(5_000);
+    }
+    assert!(matches!(w.finished.get(&read), Some(Err(Failure::Fetch(_)))));
+    assert_eq!(w.plan.stats().counts.stalls, 3);
+    w.end();
+}
+
+#[test]
+fn progress_resets_the_count_and_goes_on_at_the_first_missing_block() {
+    let mut w = World::new(Limits { read_bytes_max: 40, ..alone(200).plan.limits.clone() });
+    let h = w.open(1, 400);
+    let read = w.read(h, 64, 40).expect("waits");
+    w.complete(*w.flying.keys().next_back().expect("cells"));
+    w.complete(*w.flying.keys().next_back().expect("cells"));
+    for (delivered, expected) in [(None, 16..20), (None, 16..20), (Some(16), 16..20), (None, 17..20), (None, 17..20)] {
+        let fetch = only_fetch(&w);
+        assert_eq!(w.flying[&fetch].blocks, expected);
+        if let Some(ix) = delivered {
+            w.bring(fetch, ix);
+        }
+        w.settle(fetch, Outcome::Retry);
+        w.pass(2_000);
+    }
+    w.complete_all();
+    assert_eq!(w.finished.get(&read), Some(&Ok(())));
+    w.end();
+}
+
+#[test]
+fn a_silent_awaited_fetch_gets_a_second_attempt_after_ten_seconds() {
+    for winner in [0, 1] {
+        let mut w = alone(64);
+        let h = w.open(1, 100);
+        let read = w.read(h, 40, 4).expect("waits");
+        let fetch = only_fetch(&w);
+        w.send(fetch);
+        w.pass(9_999);
+        assert_eq!(w.flying.len(), 1);
+        w.pass(1);
+        assert_eq!(w.flying.len(), 2);
+        let which = *w.flying.keys().nth(winner).expect("two");
+        w.complete(which);
+        assert_eq!(w.finished.get(&read), Some(&Ok(())));
+        assert_eq!(w.cancels.len(), 1, "the other is cancelled");
+        w.complete_all();
+        w.end();
+    }
+}
+
+#[test]
+fn a_read_fails_at_its_deadline_and_its_fetch_goes_on() {
+    let mut w = alone(64);
+    let h = w.open(1, 100);
+    let read = w.read(h, 40, 4).expect("waits");
+    w.pass(44_999);
+    assert!(!w.finished.contains_key(&read));
+    w.pass(1);
+    assert_eq!(w.finished.get(&read), Some(&Err(Failure::Deadline)));
+    assert!(w.cancels.is_empty());
+    w.complete_all();
+    assert_eq!(w.read(h, 40, 4), None);
+    w.end();
+}
+
+#[test]
+fn a_read_fails_with_its_first_failed_block_also_behind_a_stalled_one() {
+    for blocks in [8u32, 40] {
+        let mut w = World::new(Limits { read_bytes_max: 160, ..alone(1_000).plan.limits.clone() });
+        let h = w.open(1, 1_000);
+        let read = w.read(h, 64, blocks * 4).expect("waits");
+        let (first, last) = (*w.flying.keys().next().expect("cells"), *w.flying.keys().next_back().expect("cells"));
+        assert_ne!(first, last);
+        w.send(first);
+        w.pass(5_000);
+        w.settle(last, Outcome::Fatal);
+        assert_eq!(w.finished.get(&read), Some(&Err(Failure::Fetch(last))), "{blocks} blocks");
+        w.end();
+    }
+}
+
+#[test]
+pub(crate) fn a_direct_handle_fetches_again_what_it_read_and_goes_on_inside_a_block() {
+    let mut w = alone(64);
+    let h = w.open_as(1, 100, MountId(0), Mode::Direct);
+    for (offset, len, waits) in
+        [(40, 2, true), (42, 2, false), (40, 4, true), (40, 4, true), (44, 2, true), (45, 1, true)]
+    {
+        assert_eq!(w.read(h, offset, len).is_some(), waits, "{offset}+{len}");
+        w.complete_all();
+    }
+    w.end();
+}
+
+#[test]
+fn closing_cancels_what_nobody_else_wants() {
+    let mut w = alone(64);
+    let (a, b) = (w.open(1, 100), w.open(1, 100));
+    let (x, y, z) = (w.read(a, 0, 4).expect("x"), w.read(a, 40, 4).expect("y"), w.read(b, 40, 4).expect("z"));
+    w.close(a);
+    for read in [x, y] {
+        assert_eq!(w.finished.get(&read), Some(&Err(Failure::Closed)));
+    }
+    assert_eq!(w.cancels.len(), 1);
+    w.complete_all();
+    assert_eq!(w.finished.get(&z), Some(&Ok(())));
+    assert_eq!(w.read(a, 0, 4).map(|read| w.finished[&read]), Some(Err(Failure::Closed)), "a closed handle");
+    w.end();
+}
+
+#[test]
+fn the_blocks_of_a_cancelled_read_are_read_ahead_again() {
+    let mut w = alone(64);
+    let h = w.open(1, 100);
+    let read = w.read(h, 40, 4).expect("waits");
+    w.cancel(read);
+    assert_eq!(w.finished.get(&read), Some(&Err(Failure::Closed)));
+    assert_eq!(w.plan.stats().ahead_flying_bytes, 4);
+    w.complete_all();
+    assert_eq!(w.read(h, 40, 4), None);
+    w.end();
+}
+
+#[test]
+fn idle_readers_give_back_everything_after_two_minutes() {
+    let mut w = big(512);
+    for n in 0..200 {
+        let h = w.open(n, 100 * MIB);
+        w.read(h, 0, 4096);
+    }
+    w.complete_all();
+    assert!(w.plan.stats().charged_bytes >= 100 * MIB);
+    w.pass(130_000);
+    assert_eq!(w.plan.stats().charged_bytes, 0);
+    assert_eq!(w.plan.next_timeout(), None, "and nothing wakes the engine");
+    w.end();
+}
+
+#[test]
+fn shares_follow_weights_and_have_no_floor() {
+    for (weights, budget_mib, expected_mib) in [([1, 1], 512, [256, 256]), ([3, 1], 512, [384, 128])] {
+        let mut w = big(budget_mib);
+        let handles: Vec<HandleId> =
+            (0..2).map(|n| w.open_as(n, 2_000 * MIB, MountId(u32::from(n)), Mode::Cached)).collect();
+        for (n, weight) in weights.iter().enumerate() {
+            w.plan.set_weight(MountId(n as u32), *weight);
+        }
+        for h in &handles {
+            w.read(*h, 0, 128 * 1024);
+        }
+        for (h, mib) in handles.iter().zip(expected_mib) {
+            let (_, share) = w.plan.handle_bytes(*h).expect("open");
+            assert!(share <= mib * MIB && share > mib * MIB * 99 / 100, "{share}");
+        }
+        w.end();
+    }
+    let mut w = World::new(Limits::with_budget(2 * MIB));
+    let handles: Vec<HandleId> = (0..8).map(|n| w.open(n, 100 * MIB)).collect();
+    for h in &handles {
+        w.read(*h, 0, 128 * 1024);
+        w.complete_all();
+    }
+    assert!(w.plan.handles.values().any(|h| h.refused), "refused readers count");
+    w.end();
+}
+
+#[test]
+fn a_read_short_of_memory_takes_unread_blocks_at_once() {
+    let mut w = World::new(tiny(40));
+    let (a, b) = (w.open(1, 1_000), w.open(2, 1_000));
+    w.read(a, 0, 8);
+    w.complete_all();
+    assert!(w.plan.stats().ahead_held_bytes > 0);
+    for n in 0..4 {
+        let read = w.read(b, 100 + n * 40, 8).expect("waits");
+        assert!(w.flying.values().any(|f| f.awaited), "it does not queue");
+        w.complete_all();
+        assert_eq!(w.finished.get(&read), Some(&Ok(())));
+    }
+    w.end();
+}
+
+#[test]
+fn a_rate_limit_is_waited_out_and_stops_read_ahead() {
+    let mut w = alone(64);
+    let h = w.open(1, 100);
+    let read = w.read(h, 40, 4).expect("waits");
+    let until = w.now.after(20_000);
+    let fetch = only_fetch(&w);
+    w.settle(fetch, Outcome::RetryAt(until));
+    w.pass(19_999);
+    assert!(w.flying.is_empty());
+    w.pass(1);
+    w.complete_all();
+    assert_eq!(w.finished.get(&read), Some(&Ok(())));
+    w.end();
+}
+
+#[test]
+fn limits_that_could_not_hold_the_largest_read_are_refused() {
+    let least = Limits::default().budget_bytes_min();
+    assert_eq!(least, MIB + 256 * KIB);
+    assert_eq!(Plan::<()>::new(Limits::with_budget(least - 1)).err(), Some(LimitsError::Budget { least }));
+    let mut w = big(64);
+    assert!(w.plan.set_limits(w.now, Limits::with_budget(least)).is_ok());
+    let other = Limits { block_bytes: 4, cell_bytes: 16, ..Limits::default() };
+    assert_eq!(w.plan.set_limits(w.now, other), Err(LimitsError::Block));
+    let h = w.open(1, 100 * MIB);
+    let read = w.read(h, 0, 2 * 1024 * 1024).expect("waits");
+    assert_eq!(w.finished.get(&read), Some(&Err(Failure::TooLarge)));
+    w.end();
+}
+
+#[test]
+fn a_budget_that_shrinks_is_reached_and_queued_reads_are_judged_again() {
+    let mut w = big(256);
+    let h = w.open(1, 1_000 * MIB);
+    w.read(h, 0, 128 * 1024);
+    w.complete_all();
+    assert!(w.plan.stats().charged_bytes > 32 * MIB);
+    w.plan.set_limits(w.now, Limits::with_budget(8 * MIB)).expect("valid");
+    w.act();
+    assert!(w.plan.stats().charged_bytes <= 8 * MIB);
+    w.end();
+}
+
+#[test]
+fn waking_starts_timers_again() {
+    let mut w = alone(64);
+    let h = w.open(1, 100);
+    let read = w.read(h, 40, 4).expect("waits");
+    let fetch = only_fetch(&w);
+    w.send(fetch);
+    w.now = w.now.after(3_600_000);
+    w.plan.woke(w.now);
+    w.act();
+    w.pass(9_000);
+    assert!(!w.finished.contains_key(&read) && w.flying.len() == 1);
+    w.complete_all();
+    w.end();
+}
+
+#[test]
+fn shutting_down_ends_everything() {
+    let mut w = big(64);
+    let h = w.open(1, 100 * MIB);
+    let read = w.read(h, 0, 128 * 1024).expect("waits");
+    w.handles.clear();
+    w.plan.shut_down(w.now);
+    w.act();
+    assert_eq!(w.finished.get(&read), Some(&Err(Failure::Closed)));
+    assert!(w.flying.values().all(|f| f.cancelled));
+    let late = w.read(h, 0, 1).expect("waits");
+    assert_eq!(w.finished.get(&late), Some(&Err(Failure::Closed)));
+    w.complete_all();
+    w.end();
+}
+
+#[test]
+fn no_fetch_crosses_a_cell_and_streams_are_bounded() {
+    let mut w = big(512);
+    let h = w.open(1, 4_000 * MIB);
+    for n in 0..40u64 {
+        for step in 0..3 {
+            w.read(h, n * 97 * MIB + 100 * KIB + step * 128 * KIB, 128 * 1024);
+            w.complete_all();
+        }
+    }
+    for (_, blocks) in &w.asked {
+        assert_eq!(blocks.start / 128, (blocks.end - 1) / 128, "{blocks:?}");
+    }
+    assert_eq!(w.plan.handles[&h].streams.iter().count(), 32);
+    w.end();
+}
+
+#[test]
+fn blocks_already_read_keep_to_their_limit() {
+    let mut w = big(512);
+    let h = w.open(1, 200 * MIB);
+    for n in 0..800u64 {
+        w.read(h, n * 128 * KIB, 128 * 1024);
+        w.complete_all();
+        assert!(w.plan.stats().behind_bytes <= 8 * MIB + 256 * KIB);
+    }
+    assert_eq!(w.read(h, 100 * MIB - 8 * MIB + 512 * KIB, 4096), None);
     w.end();
 }

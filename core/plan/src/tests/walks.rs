@@ -32,7 +32,7 @@ pub(crate) fn tiny(budget_bytes: u64) -> Limits {
     }
 }
 
-fn walk(seed: u64, steps: u32) {
+pub(crate) fn walk(seed: u64, steps: u32) {
     let rng = &mut StdRng::seed_from_u64(seed);
     let budget = rng.random_range(4..40) * 4;
     let mut limits = tiny(budget.max(tiny(64).budget_bytes_min()));
@@ -89,6 +89,7 @@ fn walk(seed: u64, steps: u32) {
                 if let Some(fetch) = pick(rng, w.flying.keys()) {
                     let outcome = match rng.random_range(0..4) {
                         0 => Outcome::Fatal,
+                        2 => Outcome::Complete,
                         1 => Outcome::RetryAt(w.now.after(3_000)),
                         _ => Outcome::Retry,
                     };

@@ -1,0 +1,30 @@
+//! Each planted bug is caught by the tables, the search or the walks.
+
+use super::{search, tables, walks};
+use crate::planted::{ALL, plant};
+
+#[test]
+fn every_planted_bug_is_caught() {
+    let tables: [fn(); 4] = [
+        tables::a_read_that_needs_memory_does_not_pass_one_that_queues,
+        tables::a_read_that_joined_a_failed_fetch_tries_once_more_itself,
+        tables::silence_stalls_three_attempts_that_deliver_nothing_fail,
+        tables::a_direct_handle_fetches_again_what_it_read_and_goes_on_inside_a_block,
+    ];
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut missed = Vec::new();
+    for bug in ALL {
+        plant(Some(bug));
+        let by_table = tables.iter().any(|table| std::panic::catch_unwind(table).is_err());
+        let caught = by_table
+            || std::panic::catch_unwind(|| search::every_small_world(4)).is_err()
+            || (0..60).any(|seed| std::panic::catch_unwind(|| walks::walk(seed, 400)).is_err());
+        if !caught {
+            missed.push(bug);
+        }
+    }
+    plant(None);
+    std::panic::set_hook(hook);
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}
