@@ -12,9 +12,9 @@ use std::ops::Range;
 
 impl<B: Clone> Plan<B> {
     /// Takes a read into its stream.
-    pub(crate) fn follow(&mut self, handle: HandleId, slot: Slot, offset: u64, end: u64) -> StreamId {
+    pub(crate) fn follow(&mut self, handle: HandleId, slot: Slot, offset: u64, end: u64) -> (StreamId, Step) {
         let Some(h) = self.handles.get_mut(&handle) else {
-            return StreamId(u32::MAX);
+            return (StreamId(u32::MAX), Step::Within);
         };
         let reading = Reading {
             now: self.now,
@@ -31,7 +31,7 @@ impl<B: Clone> Plan<B> {
         if matches!(step, Step::Began | Step::Proved) {
             self.take_over(handle, slot, id);
         }
-        id
+        (id, step)
     }
 
     /// What a stream that made place had fetched goes to a stream that heads there, if there is one.
@@ -191,13 +191,14 @@ impl<B: Clone> Plan<B> {
     /// The next blocks that the stream heads to and nobody has or fetches, in one cell, as long as their distance says.
     fn next_run(&mut self, handle: HandleId, id: StreamId) -> Option<(Slot, Range<u32>)> {
         let shift = self.block_shift;
+        let stream = self.handles.get(&handle)?.streams.get(id)?;
+        if u64::from(stream.asked) << shift >= stream.target {
+            return None;
+        }
         let link_share = self.link_share(handle);
         let h = self.handles.get_mut(&handle)?;
         let (slot, cap) = (h.content, h.cap_bytes);
         let stream = h.streams.get(id)?;
-        if u64::from(stream.asked) << shift >= stream.target {
-            return None;
-        }
         let (pos, target, window) = (stream.pos, stream.target, stream.window);
         let content = self.contents[slot.0].as_ref()?;
         let stop = match h.streams.next_start(id, pos) {

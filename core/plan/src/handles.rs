@@ -89,7 +89,14 @@ impl<B: Clone> Plan<B> {
         let Some(h) = self.handles.get(&handle) else { return 0 };
         let weight = self.weight(h.mount);
         let sum = self.weights_sum - h.counted + weight;
-        (u128::from(whole) * u128::from(weight) / u128::from(sum.max(1))) as u64
+        if sum <= weight {
+            return whole;
+        }
+        // On every read: 128-bit division only for weights that need it.
+        match whole.checked_mul(weight) {
+            Some(product) => product / sum,
+            None => (u128::from(whole) * u128::from(weight) / u128::from(sum)) as u64,
+        }
     }
 
     pub(crate) fn set_refused(&mut self, handle: HandleId, refused: bool) {

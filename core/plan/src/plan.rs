@@ -9,7 +9,7 @@ use crate::limits::{Limits, LimitsError};
 use crate::planted::{Bug, planted};
 use crate::reads::Waiting;
 use crate::stats::{Counts, Stats};
-use crate::streams::Streams;
+use crate::streams::{Step, Streams};
 use crate::timers::{Timer, Timers};
 use crate::{Action, BlockIx, ContentKey, Failure, FetchId, HandleId, Mode, MountId, Outcome, Read, ReadId, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -305,15 +305,21 @@ impl<B: Clone> Plan<B> {
             return Read::Done(Vec::new());
         }
         h.reads += 1;
-        if content.sharing == Sharing::Private && !planted(Bug::DirectRereadHeld) {
+        let sharing = content.sharing;
+        if sharing == Sharing::Private && !planted(Bug::DirectRereadHeld) {
             self.forget_consumed(slot, offset, end);
         }
-        let stream = self.follow(handle, slot, offset, end);
+        let (stream, step) = self.follow(handle, slot, offset, end);
         let answer = match self.pieces(slot, offset, end) {
             Some(pieces) => {
                 self.counts.hits += 1;
                 self.counts.read_bytes += end - offset;
-                self.note_new_blocks(handle, slot, offset, end);
+                let new = self.note_new_blocks(handle, slot, offset, end);
+                if !new && step == Step::Within && sharing == Sharing::Shared {
+                    // A re-read of what is held changes nothing.
+                    self.sweep(handle);
+                    return Read::Done(pieces);
+                }
                 self.consume(handle, slot, stream, offset, end);
                 Read::Done(pieces)
             }
@@ -327,7 +333,7 @@ impl<B: Clone> Plan<B> {
     }
 
     /// A read of unread blocks is activity; a re-read is not.
-    fn note_new_blocks(&mut self, handle: HandleId, slot: Slot, offset: u64, end: u64) {
+    fn note_new_blocks(&mut self, handle: HandleId, slot: Slot, offset: u64, end: u64) -> bool {
         let blocks = (offset >> self.block_shift) as u32..=((end - 1) >> self.block_shift) as u32;
         let new = self.content(slot).blocks.range(blocks).any(|(_, b)| matches!(b.home, Home::Unread { .. }));
         if new {
@@ -337,6 +343,7 @@ impl<B: Clone> Plan<B> {
             }
             self.watch_idle(handle);
         }
+        new
     }
 
     /// A direct handle's blocks that start before where they were read to are fetched again.
