@@ -82,7 +82,8 @@ impl Content {
         Self::Random { seed, len }
     }
 
-    /// `len` bytes that deduplicate to about 16 MiB, whatever `len` is.
+    /// `len` bytes that deduplicate to about 16 MiB, whatever `len` is. Seed 1 with 5 GiB starts at once: the SHA-256
+    /// of that one is known, others cost a few seconds.
     pub fn repeating(seed: u64, len: u64) -> Self {
         Self::Repeating { seed, period: REPEATING_PERIOD_BYTES, len }
     }
@@ -177,6 +178,12 @@ impl Content {
 
 impl From<&str> for Content {
     fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
         Self::text(text)
     }
 }

@@ -7,10 +7,14 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode};
+use sha2::Digest;
 use xet_core_structures::merklehash::MerkleHash;
 
+use crate::Content;
+use crate::cas::{GRANT_FOLDER, UPLOAD_BYTES_MAX};
 use crate::http::{ByteSource, Query, header, segments, serve_bytes, serve_parts};
-use crate::hub::Hub;
+use crate::hub::{Granted, Hub};
+use crate::repo::hex;
 
 /// The host's routes.
 pub(crate) fn router(hub: Arc<Hub>) -> Router {
@@ -18,10 +22,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
 }
 
 async fn answer(State(hub): State<Arc<Hub>>, request: axum::extract::Request) -> Response {
-    let (parts, _) = request.into_parts();
-    if !matches!(parts.method, Method::GET | Method::HEAD) {
-        return denied(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed");
-    }
+    let (parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query());
     let signed = |name| query.get(name).unwrap_or_default();
     let signed_range = signed("X-Xet-Signed-Range");
@@ -31,7 +32,14 @@ async fn answer(State(hub): State<Arc<Hub>>, request: axum::extract::Request) ->
     }
     let range = header(&parts.headers, "range");
     let segments = segments(path).unwrap_or_default();
-    match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    if parts.method == Method::PUT {
+        return take(&hub, &segments, body).await;
+    }
+    if !matches!(parts.method, Method::GET | Method::HEAD) {
+        return denied(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed");
+    }
+    match segments.as_slice() {
         ["xorbs", _, _] if range != signed_range => denied(StatusCode::FORBIDDEN, "AccessDenied"),
         ["xorbs", "default", hash] => match MerkleHash::from_hex(hash).ok().and_then(|hash| hub.store.xorb(&hash)) {
             None => denied(StatusCode::NOT_FOUND, "NoSuchKey"),
@@ -56,6 +64,26 @@ async fn answer(State(hub): State<Arc<Hub>>, request: axum::extract::Request) ->
             }
         },
         _ => denied(StatusCode::NOT_FOUND, "NoSuchKey"),
+    }
+}
+
+/// Takes an upload that a signed address allows.
+async fn take(hub: &Hub, segments: &[&str], body: axum::body::Body) -> Response {
+    let Ok(data) = axum::body::to_bytes(body, UPLOAD_BYTES_MAX).await else {
+        return denied(StatusCode::BAD_REQUEST, "RequestTimeout");
+    };
+    match segments {
+        [folder, id] if *folder == GRANT_FOLDER => match hub.fill_grant(id, data) {
+            Granted::Taken => StatusCode::OK.into_response(),
+            Granted::Before => denied(StatusCode::PRECONDITION_FAILED, "PreconditionFailed"),
+            Granted::OtherLength => denied(StatusCode::BAD_REQUEST, "IncompleteBody"),
+            Granted::NoGrant => denied(StatusCode::FORBIDDEN, "AccessDenied"),
+        },
+        ["lfs", sha256] if hex(&sha2::Sha256::digest(&data)) == *sha256 => {
+            hub.put_object((*sha256).to_owned(), ByteSource::Content(Content::bytes(data)));
+            StatusCode::OK.into_response()
+        }
+        _ => denied(StatusCode::BAD_REQUEST, "BadDigest"),
     }
 }
 

@@ -38,6 +38,22 @@ pub(crate) struct Lifetimes {
     pub(crate) xet_token: Duration,
 }
 
+/// An upload of a xorb that was allowed.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) length: u64,
+    pub(crate) data: Option<bytes::Bytes>,
+}
+
+/// What became of an upload for a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Granted {
+    Taken,
+    Before,
+    OtherLength,
+    NoGrant,
+}
+
 /// Everything but the listeners.
 #[derive(Debug)]
 pub(crate) struct Hub {
@@ -51,6 +67,8 @@ pub(crate) struct Hub {
     repos: RwLock<Repos>,
     /// What the data host serves under a SHA-256. Std: held for map operations alone.
     objects: Mutex<HashMap<String, ByteSource>>,
+    /// Xorb uploads that were allowed and not yet committed. Std: held for map operations alone.
+    grants: Mutex<Vec<Option<Grant>>>,
     /// Std: one writer of repos at a time, readers go on.
     pub(crate) write_turn: Mutex<()>,
 }
@@ -71,6 +89,7 @@ impl Hub {
             lifetimes: RwLock::new(lifetimes),
             repos: RwLock::default(),
             objects: Mutex::default(),
+            grants: Mutex::default(),
             write_turn: Mutex::default(),
         }
     }
@@ -128,6 +147,32 @@ impl Hub {
     /// Keeps an uploaded LFS object.
     pub(crate) fn put_object(&self, sha256: String, source: ByteSource) {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner).insert(sha256, source);
+    }
+
+    pub(crate) fn add_grant(&self, grant: Grant) -> String {
+        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        grants.push(Some(grant));
+        (grants.len() - 1).to_string()
+    }
+
+    /// Keeps the data of a grant until it is committed.
+    pub(crate) fn fill_grant(&self, id: &str, data: bytes::Bytes) -> Granted {
+        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let index: Option<usize> = id.parse().ok();
+        match index.and_then(|index| grants.get_mut(index)?.as_mut()) {
+            None => Granted::NoGrant,
+            Some(grant) if grant.data.is_some() => Granted::Before,
+            Some(grant) if grant.length != data.len() as u64 => Granted::OtherLength,
+            Some(grant) => {
+                grant.data = Some(data);
+                Granted::Taken
+            }
+        }
+    }
+
+    pub(crate) fn take_grant(&self, id: &str) -> Option<Grant> {
+        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        grants.get_mut(id.parse::<usize>().ok()?)?.take()
     }
 
     /// Changes a repo by a copy; readers see the old or the new one.

@@ -12,11 +12,13 @@
 //! | `cas` | the Xet service |
 //! | `data` | the host of signed addresses |
 //! | `net` | latency, bandwidth, faults and counts on the way to the three hosts |
+//! | `demo` | the repos of `weightless demo` |
 
 mod api;
 mod cas;
 mod content;
 mod data;
+mod demo;
 mod http;
 mod hub;
 pub mod net;
@@ -26,5 +28,6 @@ mod sim;
 mod xet;
 
 pub use content::Content;
+pub use demo::{DEMO_MODEL, demo_repos};
 pub use repo::{Gate, RepoDef, RepoKind, Storage};
 pub use sim::{FileFacts, HubSim, HubSimBuilder, Push};

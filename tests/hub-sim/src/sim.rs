@@ -1,5 +1,6 @@
 //! Starts the three hosts and hands out what tests compare with.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio::task::AbortHandle;
 use crate::api::{OWNER_TOKEN, READER_TOKEN};
 use crate::hub::{Addresses, Hub, Lifetimes};
 use crate::repo::{Change, RepoDef, RepoKind, Storage, Stored};
+use crate::net::{Network, Site};
 use crate::xet::XetStore;
 use crate::{Content, api, cas, data};
 
@@ -22,17 +24,17 @@ const SIGNED_URL_LIFETIME: Duration = Duration::from_secs(3_600);
 const XET_TOKEN_LIFETIME: Duration = Duration::from_secs(900);
 
 /// Collects what to serve.
-#[derive(Debug)]
 pub struct HubSimBuilder {
     repos: Vec<RepoDef>,
     port: u16,
     lifetimes: Lifetimes,
+    network: Network,
 }
 
 /// A running Hub. Dropping it closes the listeners and removes what it stored.
-#[derive(Debug)]
 pub struct HubSim {
     hub: Arc<Hub>,
+    network: Network,
     serving: Vec<AbortHandle>,
     /// Removed at drop.
     _dir: tempfile::TempDir,
@@ -72,6 +74,12 @@ impl HubSimBuilder {
         self
     }
 
+    /// The network to serve over; by default one as fast as the machine and without faults.
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
     /// How long signed addresses are valid, in whole seconds.
     pub fn signed_url_lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetimes.signed_url = lifetime;
@@ -100,14 +108,14 @@ impl HubSimBuilder {
         let store = Arc::new(XetStore::new(dir.path().to_path_buf(), XORB_MEMORY_BYTES_MAX));
         let hub = Arc::new(Hub::new(addresses, store, self.lifetimes));
         let filled = hub.clone();
-        let repos = self.repos;
+        let (repos, network) = (self.repos, self.network);
         tokio::task::spawn_blocking(move || fill(&filled, repos)).await.map_err(io::Error::other)??;
         let serving = vec![
-            serve(hub_listener, api::router(hub.clone())),
-            serve(cas_listener, cas::router(hub.clone())),
-            serve(data_listener, data::router(hub.clone())),
+            serve(&network, hub_listener, Site::Hub, api::router(hub.clone())),
+            serve(&network, cas_listener, Site::Cas, cas::router(hub.clone())),
+            serve(&network, data_listener, Site::Data, data::router(hub.clone())),
         ];
-        Ok(HubSim { hub, serving, _dir: dir })
+        Ok(HubSim { hub, network, serving, _dir: dir })
     }
 }
 
@@ -119,10 +127,11 @@ fn fill(hub: &Hub, repos: Vec<RepoDef>) -> io::Result<()> {
     Ok(())
 }
 
-fn serve(listener: TcpListener, router: axum::Router) -> AbortHandle {
+fn serve(network: &Network, listener: TcpListener, site: Site, router: axum::Router) -> AbortHandle {
+    let network = network.clone();
     let task = tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!(%error, "a host of the simulator stopped");
+        if let Err(error) = network.serve(listener, site, router).await {
+            tracing::error!(%error, ?site, "a host of the simulator stopped");
         }
     });
     task.abort_handle()
@@ -132,12 +141,17 @@ impl HubSim {
     /// A Hub without repos, to be filled.
     pub fn builder() -> HubSimBuilder {
         let lifetimes = Lifetimes { signed_url: SIGNED_URL_LIFETIME, xet_token: XET_TOKEN_LIFETIME };
-        HubSimBuilder { repos: Vec::new(), port: 0, lifetimes }
+        HubSimBuilder { repos: Vec::new(), port: 0, lifetimes, network: Network::new() }
     }
 
     /// The Hub's address, for `HF_ENDPOINT`: no slash at the end.
     pub fn endpoint(&self) -> &str {
         &self.hub.addresses.hub
+    }
+
+    /// The network in front of the three hosts: its link, its faults, its counters.
+    pub fn network(&self) -> &Network {
+        &self.network
     }
 
     /// The Xet service's address.
@@ -207,6 +221,12 @@ impl HubSim {
     /// From now on, how long new Xet tokens are valid; zero makes them expired at once.
     pub fn set_xet_token_lifetime(&self, lifetime: Duration) {
         self.hub.set_lifetimes(|lifetimes| lifetimes.xet_token = lifetime);
+    }
+}
+
+impl fmt::Debug for HubSim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubSim").field("endpoint", &self.endpoint()).finish_non_exhaustive()
     }
 }
 

@@ -37,20 +37,10 @@ pub(super) fn facts(repo: &Repo, commit: Option<usize>) -> Map<String, Value> {
         Gate::Auto => json!("auto"),
         Gate::Manual => json!("manual"),
     };
-    let mut tags = facts.tags.clone();
-    tags.extend(facts.pipeline_tag.clone());
-    tags.extend(facts.library.clone());
-    tags.extend(facts.license.as_ref().map(|license| format!("license:{license}")));
+    let tags = tags(repo);
     let commit = commit.and_then(|index| repo.commits.get(index));
     let mut map = Map::from_iter([
-        (
-            "_id".to_owned(),
-            json!(
-                crate::repo::hex(repo.id.as_bytes())
-                    .get(..24)
-                    .map_or_else(|| format!("{:0<24}", crate::repo::hex(repo.id.as_bytes())), str::to_owned)
-            ),
-        ),
+        ("_id".to_owned(), json!(internal_id(repo))),
         ("id".to_owned(), json!(repo.id)),
         ("author".to_owned(), json!(repo.author())),
         ("sha".to_owned(), json!(commit.map(|commit| &commit.sha))),
@@ -72,6 +62,21 @@ pub(super) fn facts(repo: &Repo, commit: Option<usize>) -> Map<String, Value> {
         }
     }
     map
+}
+
+/// 24 hexadecimal digits that stay with the repo.
+fn internal_id(repo: &Repo) -> String {
+    use sha1::Digest;
+    let digest = sha1::Sha1::digest(format!("{} {}", repo.kind.plural(), repo.id));
+    crate::repo::hex(&digest[..12])
+}
+
+/// The card's tags and those that the Hub derives.
+pub(super) fn tags(repo: &Repo) -> Vec<String> {
+    let facts = &repo.facts;
+    let derived = [facts.pipeline_tag.clone(), facts.library.clone()].into_iter().flatten();
+    let license = facts.license.as_ref().map(|license| format!("license:{license}"));
+    facts.tags.iter().cloned().chain(derived).chain(license).collect()
 }
 
 /// The metadata of the card.

@@ -1,10 +1,14 @@
 //! The Hub's own host: finds the route, the caller's rights and the repo, then answers. Never serves large contents.
 
 mod access;
+mod commit;
 mod info;
+mod lfs;
 mod refs;
+mod repos;
 mod resolve;
 mod route;
+mod search;
 mod token;
 mod tree;
 
@@ -68,6 +72,10 @@ fn dispatch(ask: &Ask) -> Result<Response, Refusal> {
     let route = Route::parse(&ask.path).ok_or_else(Refusal::no_route)?;
     match route {
         Route::WhoAmI => access::who_am_i(ask),
+        Route::Search { kind } => search::search(ask, kind),
+        Route::CreateRepo => repos::create(ask),
+        Route::DeleteRepo => repos::delete(ask),
+        Route::ValidateYaml => Ok(crate::http::json(&serde_json::json!({ "errors": [], "warnings": [] }))),
         Route::Repo { kind, id, rest } => {
             let repo = access::find(ask, kind, &id)?;
             match rest {
@@ -78,12 +86,23 @@ fn dispatch(ask: &Ask) -> Result<Response, Refusal> {
                 RepoRoute::PathsInfo { revision } => tree::paths_info(ask, &repo, &revision),
                 RepoRoute::XetToken { scope, revision } => token::xet_token(ask, &repo, scope, &revision),
                 RepoRoute::Resolve { revision, path } => resolve::resolve(ask, &repo, &revision, &path),
+                RepoRoute::Raw { revision, path } => resolve::raw(ask, &repo, &revision, &path),
+                RepoRoute::Preupload { revision } => commit::preupload(ask, &repo, &revision),
+                RepoRoute::Commit { revision } => commit::commit(ask, &repo, &revision),
+                RepoRoute::Branch { name } => refs::change_branch(ask, &repo, &name),
+                RepoRoute::Tag { name } => refs::change_tag(ask, &repo, &name),
+                RepoRoute::LfsBatch => lfs::batch(ask, &repo),
             }
         }
     }
 }
 
 impl Ask {
+    /// The body as JSON.
+    fn json(&self) -> Result<serde_json::Value, Refusal> {
+        serde_json::from_slice(&self.body).map_err(|error| Refusal::bad_request(format!("Invalid JSON: {error}")))
+    }
+
     /// The index of the commit that a revision names.
     fn commit(&self, repo: &crate::repo::Repo, revision: &str) -> Result<usize, Refusal> {
         repo.resolve(revision).ok_or_else(|| {

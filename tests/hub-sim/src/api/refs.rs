@@ -1,9 +1,10 @@
 //! Lists refs and commits.
 
 use axum::response::Response;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::Ask;
+use super::{Ask, access};
 use crate::http::{Refusal, encode_segment};
 use crate::repo::{Commit, Repo};
 
@@ -61,6 +62,44 @@ fn commit(repo: &Repo, commit: &Commit) -> Value {
         "date": iso_date(commit.unix_s),
         "parents": parents,
     })
+}
+
+/// Makes a branch at `startingPoint`, or removes it.
+pub(super) fn change_branch(ask: &Ask, repo: &Repo, name: &str) -> Result<Response, Refusal> {
+    access::check_write(ask)?;
+    let full = format!("refs/heads/{name}");
+    if ask.method == Method::DELETE {
+        return change(ask, repo, |repo| repo.heads.remove(&full).is_some());
+    }
+    if repo.heads.contains_key(&full) {
+        return Err(Refusal::new(StatusCode::CONFLICT, "", format!("Reference already exists: {full}")));
+    }
+    let start = if ask.body.is_empty() { Value::Null } else { ask.json()?["startingPoint"].clone() };
+    let index = ask.commit(repo, start.as_str().unwrap_or("main"))?;
+    change(ask, repo, |repo| repo.heads.insert(full, index).is_none())
+}
+
+/// Makes a tag on the revision in the path, or removes the tag in the path.
+pub(super) fn change_tag(ask: &Ask, repo: &Repo, name: &str) -> Result<Response, Refusal> {
+    access::check_write(ask)?;
+    if ask.method == Method::DELETE {
+        return change(ask, repo, |repo| repo.tags.remove(name).is_some());
+    }
+    let body = ask.json()?;
+    let tag = body["tag"].as_str().ok_or_else(|| Refusal::bad_request("\"tag\" is required"))?;
+    if repo.tags.contains_key(tag) {
+        return Err(Refusal::new(StatusCode::CONFLICT, "", format!("Tag reference exists already: {tag}")));
+    }
+    let index = ask.commit(repo, name)?;
+    change(ask, repo, |repo| repo.tags.insert(tag.to_owned(), index).is_none())
+}
+
+fn change(ask: &Ask, repo: &Repo, change: impl FnOnce(&mut Repo) -> bool) -> Result<Response, Refusal> {
+    let done = ask.hub.update(repo.kind, &repo.id, |repo| Ok(change(repo)));
+    match done.map_err(|error| Refusal::broken(&error))? {
+        true => Ok(crate::http::json(&json!({ "success": true }))),
+        false => Err(Refusal::new(StatusCode::NOT_FOUND, "RevisionNotFound", "Invalid rev id")),
+    }
 }
 
 /// A Unix second as the Hub writes dates.

@@ -4,8 +4,9 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{Ask, access};
+use crate::Content;
 use crate::http::{ByteSource, Refusal, encode_segment, serve_bytes};
-use crate::repo::{Entry, Repo, Stored};
+use crate::repo::{Entry, Repo, Stored, pointer};
 
 pub(super) fn resolve(ask: &Ask, repo: &Repo, revision: &str, path: &str) -> Result<Response, Refusal> {
     access::check_gate(ask, repo)?;
@@ -44,6 +45,23 @@ pub(super) fn resolve(ask: &Ask, repo: &Repo, revision: &str, path: &str) -> Res
     let headers = response.headers_mut();
     set(headers, "x-repo-commit", &commit.sha);
     set(headers, "content-disposition", &format!("inline; filename*=UTF-8''{name}; filename=\"{name}\";"));
+    Ok(response)
+}
+
+/// Git's blob: of a large file the pointer.
+pub(super) fn raw(ask: &Ask, repo: &Repo, revision: &str, path: &str) -> Result<Response, Refusal> {
+    access::check_gate(ask, repo)?;
+    let commit = &repo.commits[ask.commit(repo, revision)?];
+    let entry = commit.tree.files.get(path).ok_or_else(|| Refusal::no_entry("Entry not found", &commit.sha))?;
+    let content = match &entry.stored {
+        Stored::Git(content) => content.clone(),
+        Stored::Lfs { sha256, .. } | Stored::Xet { sha256, .. } => Content::text(pointer(sha256, entry.size)),
+    };
+    let mut response = serve_bytes(&ask.method, &ask.headers, &ByteSource::Content(content));
+    let headers = response.headers_mut();
+    set(headers, "etag", &format!("\"{}\"", entry.oid));
+    set(headers, "content-type", "text/plain; charset=utf-8");
+    set(headers, "x-repo-commit", &commit.sha);
     Ok(response)
 }
 

@@ -8,35 +8,73 @@ use crate::sign::Scope;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
     WhoAmI,
+    Search { kind: RepoKind },
+    CreateRepo,
+    DeleteRepo,
+    ValidateYaml,
     Repo { kind: RepoKind, id: String, rest: RepoRoute },
 }
 
 /// What is asked of one repo.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RepoRoute {
-    Info { revision: Option<String> },
+    Info {
+        revision: Option<String>,
+    },
     Refs,
-    Commits { revision: String },
-    Tree { revision: String, path: String },
-    PathsInfo { revision: String },
-    XetToken { scope: Scope, revision: String },
-    Resolve { revision: String, path: String },
+    Commits {
+        revision: String,
+    },
+    Tree {
+        revision: String,
+        path: String,
+    },
+    PathsInfo {
+        revision: String,
+    },
+    XetToken {
+        scope: Scope,
+        revision: String,
+    },
+    Resolve {
+        revision: String,
+        path: String,
+    },
+    /// Git's own view of a file: a pointer where git holds one.
+    Raw {
+        revision: String,
+        path: String,
+    },
+    Preupload {
+        revision: String,
+    },
+    Commit {
+        revision: String,
+    },
+    Branch {
+        name: String,
+    },
+    Tag {
+        name: String,
+    },
+    LfsBatch,
 }
 
 /// First words after a repo id; an id without a namespace is told by them.
-const WORDS: [&str; 12] = [
-    "revision",
-    "refs",
+const WORDS: [&str; 13] = [
+    "branch",
+    "commit",
     "commits",
-    "tree",
     "paths-info",
+    "preupload",
+    "raw",
+    "refs",
+    "resolve",
+    "revision",
+    "tag",
+    "tree",
     "xet-read-token",
     "xet-write-token",
-    "resolve",
-    "raw",
-    "preupload",
-    "commit",
-    "info",
 ];
 
 impl Route {
@@ -45,8 +83,14 @@ impl Route {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
             ["api", "whoami-v2"] => Some(Self::WhoAmI),
+            ["api", "repos", "create"] => Some(Self::CreateRepo),
+            ["api", "repos", "delete"] => Some(Self::DeleteRepo),
+            ["api", "validate-yaml"] => Some(Self::ValidateYaml),
             ["api", plural, rest @ ..] => {
                 let kind = RepoKind::ALL.into_iter().find(|kind| kind.plural() == *plural)?;
+                if matches!(rest, [] | [""]) {
+                    return Some(Self::Search { kind });
+                }
                 let (id, rest) = repo_id(rest)?;
                 Some(Self::Repo { kind, id, rest: api(rest)? })
             }
@@ -54,7 +98,13 @@ impl Route {
                 let kind = RepoKind::ALL[1..].iter().copied().find(|kind| segments[0] == kind.plural());
                 let rest = if kind.is_some() { &segments[1..] } else { &segments[..] };
                 let (id, rest) = repo_id(rest)?;
-                Some(Self::Repo { kind: kind.unwrap_or(RepoKind::Model), id, rest: page(rest)? })
+                let kind = kind.unwrap_or(RepoKind::Model);
+                match (id.strip_suffix(".git"), rest) {
+                    (Some(id), ["info", "lfs", "objects", "batch"]) => {
+                        Some(Self::Repo { kind, id: id.to_owned(), rest: RepoRoute::LfsBatch })
+                    }
+                    _ => Some(Self::Repo { kind, id, rest: page(rest)? }),
+                }
             }
         }
     }
@@ -63,6 +113,8 @@ impl Route {
 fn repo_id<'a>(segments: &'a [&'a str]) -> Option<(String, &'a [&'a str])> {
     match segments {
         [name] if !name.is_empty() => Some(((*name).to_owned(), &[])),
+        // A word in third place wins, so that `org/tree` may be a repo.
+        [namespace, name, word, ..] if WORDS.contains(word) => Some((format!("{namespace}/{name}"), &segments[2..])),
         [name, word, ..] if WORDS.contains(word) => Some(((*name).to_owned(), &segments[1..])),
         [namespace, name, ..] => Some((format!("{namespace}/{name}"), &segments[2..])),
         _ => None,
@@ -82,15 +134,23 @@ fn api(rest: &[&str]) -> Option<RepoRoute> {
             let (revision, path) = revision(rest)?;
             RepoRoute::Tree { revision, path }
         }
+        ["preupload", rest @ ..] => RepoRoute::Preupload { revision: whole_revision(rest)? },
+        ["commit", rest @ ..] => RepoRoute::Commit { revision: whole_revision(rest)? },
+        ["branch", name] => RepoRoute::Branch { name: (*name).to_owned() },
+        ["tag", name] => RepoRoute::Tag { name: (*name).to_owned() },
         _ => return None,
     })
 }
 
 fn page(rest: &[&str]) -> Option<RepoRoute> {
     match rest {
-        ["resolve" | "raw", rest @ ..] => {
+        ["resolve", rest @ ..] => {
             let (revision, path) = revision(rest)?;
             Some(RepoRoute::Resolve { revision, path })
+        }
+        ["raw", rest @ ..] => {
+            let (revision, path) = revision(rest)?;
+            Some(RepoRoute::Raw { revision, path })
         }
         _ => None,
     }
@@ -138,9 +198,12 @@ mod tests {
         check("/a/b/resolve/main/x.txt", Model, "a/b", resolve("main", "x.txt"));
         check("/a/b/resolve/refs/pr/1/x.txt", Model, "a/b", resolve("refs/pr/1", "x.txt"));
         check("/datasets/a/b/resolve/v%2F1/d/a%252Fb%20c", Dataset, "a/b", resolve("v/1", "d/a%2Fb c"));
+        check("/api/models/a/tree/refs", Model, "a/tree", RepoRoute::Refs);
+        check("/a/b.git/info/lfs/objects/batch", Model, "a/b", RepoRoute::LfsBatch);
         check("/spaces/a/b/resolve/main/app.py", Space, "a/b", resolve("main", "app.py"));
         check("/gpt2/resolve/main/x", Model, "gpt2", resolve("main", "x"));
         assert_eq!(Route::parse("/api/whoami-v2"), Some(Route::WhoAmI));
+        assert_eq!(Route::parse("/api/datasets"), Some(Route::Search { kind: Dataset }));
         for path in ["/", "/api", "/api/models/a/b/nothing", "/a/b/resolve", "/api/models/a/b/revision"] {
             assert_eq!(Route::parse(path), None, "{path}");
         }

@@ -1,6 +1,7 @@
 //! The Xet service: reconstructions for who holds a token, and uploads. Never serves xorb bytes itself.
 
 mod reconstructions;
+mod uploads;
 
 use std::sync::Arc;
 
@@ -14,6 +15,11 @@ use crate::http::{Query, Refusal, header, segments};
 use crate::hub::Hub;
 use crate::sign::{Refused, Scope};
 use reconstructions::Version;
+pub(crate) use uploads::GRANT_FOLDER;
+use uploads::ShardAnswer;
+
+/// A xorb has 64 MiB of chunks, their headers and a footer.
+pub(crate) const UPLOAD_BYTES_MAX: usize = 72 << 20;
 
 /// The service's routes.
 pub(crate) fn router(hub: Arc<Hub>) -> Router {
@@ -25,7 +31,10 @@ async fn answer(State(hub): State<Arc<Hub>>, request: axum::extract::Request) ->
 }
 
 async fn dispatch(hub: &Arc<Hub>, request: axum::extract::Request) -> Result<Response, Refusal> {
-    let (parts, _body) = request.into_parts();
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, UPLOAD_BYTES_MAX)
+        .await
+        .map_err(|error| Refusal::bad_request(format!("cannot read the body: {error}")))?;
     let path = segments(parts.uri.path()).ok_or_else(Refusal::no_route)?;
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match (&parts.method, path.as_slice()) {
@@ -47,6 +56,29 @@ async fn dispatch(hub: &Arc<Hub>, request: axum::extract::Request) -> Result<Res
             let files = query.all("file_id").map(hash).collect::<Result<Vec<_>, _>>()?;
             reconstructions::batch(hub, &files)
         }
+        (&Method::GET, ["v1", "chunks", "default-merkledb", chunk]) => {
+            check_token(hub, &parts.headers, Scope::Read)?;
+            hash(chunk)?;
+            Err(Refusal::new(StatusCode::NOT_FOUND, "", "the chunk is not tracked by global deduplication"))
+        }
+        (&Method::POST, ["v1", "xorb-grants", "default", xorb]) => {
+            check_token(hub, &parts.headers, Scope::Write)?;
+            uploads::grant(hub, &hash(xorb)?, &body)
+        }
+        (&Method::POST, ["v1", "xorb-commits", "default", xorb, "grant", id]) => {
+            check_token(hub, &parts.headers, Scope::Write)?;
+            uploads::commit_grant(hub, hash(xorb)?, id).await
+        }
+        (&Method::POST, ["v1", "xorbs", "default", xorb]) => {
+            check_token(hub, &parts.headers, Scope::Write)?;
+            uploads::xorb(hub, hash(xorb)?, body).await
+        }
+        (&Method::POST, [version @ ("v1" | "v2"), "shards"]) => {
+            check_token(hub, &parts.headers, Scope::Write)?;
+            let version = if *version == "v1" { ShardAnswer::V1 } else { ShardAnswer::V2 };
+            uploads::shard(hub, body, version).await
+        }
+        (&Method::POST, ["v1", "telemetry"]) => Ok(StatusCode::OK.into_response()),
         _ => Err(Refusal::no_route()),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use super::{Facts, Gate, Preparer, Repo, RepoKind, Storage, Tree, Visibility, default_storage};
+use super::{Facts, Gate, Preparer, Repo, RepoKind, Storage, Stored, Tree, Visibility, default_storage, large_entry};
 use crate::Content;
 
 /// Files up to this size in a folder are read once, larger ones when asked.
@@ -13,8 +13,20 @@ const READ_ONCE_BYTES_MAX: u64 = 1 << 20;
 /// One edit of a tree.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    Put { path: String, content: Content, storage: Option<Storage> },
-    Remove { path: String },
+    Put {
+        path: String,
+        content: Content,
+        storage: Option<Storage>,
+    },
+    /// A file whose bytes were uploaded before.
+    Link {
+        path: String,
+        size: u64,
+        stored: Stored,
+    },
+    Remove {
+        path: String,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -276,6 +288,9 @@ pub(crate) fn apply(base: Option<&Tree>, changes: &[Change], commit: usize, prep
                     None => default_storage(path, content)?,
                 };
                 files.insert(path.clone(), preparer.entry(content, storage, commit)?.into());
+            }
+            Change::Link { path, size, stored } => {
+                files.insert(path.clone(), large_entry(*size, stored.clone(), commit).into());
             }
             Change::Remove { path } => {
                 let below = format!("{path}/");

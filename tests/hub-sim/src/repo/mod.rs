@@ -9,7 +9,7 @@ mod tree;
 pub use definition::RepoDef;
 pub(crate) use definition::{Change, apply};
 pub(crate) use history::{Commit, Repo};
-pub(crate) use prepare::{Preparer, default_storage, hex};
+pub(crate) use prepare::{Preparer, default_storage, hex, is_large, large_entry, pointer};
 pub(crate) use tree::{Entry, Stored, Tree};
 
 /// The three kinds of repo that can be mounted.

