@@ -11,8 +11,8 @@ use tokio::task::AbortHandle;
 
 use crate::api::{OWNER_TOKEN, READER_TOKEN};
 use crate::hub::{Addresses, Hub, Lifetimes};
-use crate::repo::{Change, RepoDef, RepoKind, Storage, Stored};
 use crate::net::{Network, Site};
+use crate::repo::{Change, RepoDef, RepoKind, Storage, Stored};
 use crate::xet::XetStore;
 use crate::{Content, api, cas, data};
 
