@@ -39,7 +39,8 @@ use crate::Result;
 use crate::net::NetConfig;
 use crate::repo::RepoId;
 use crate::token::Token;
-use reqwest::{Method, RequestBuilder, header};
+use reqwest::header::{self, HeaderValue};
+use reqwest::{Method, RequestBuilder};
 use url::Url;
 
 /// The Hub as one account (or nobody) sees it. Cheap to share behind an `Arc`; holds no state but its connections.
@@ -74,10 +75,15 @@ impl Hub {
 
     /// Adds the token to `request` for `url` if, and only if, that is at the endpoint's host: for a client of one's own.
     pub fn authorize(&self, url: &Url, request: RequestBuilder) -> RequestBuilder {
-        match &self.token {
-            Some(token) if self.config.is_endpoint(url) => request.header(header::AUTHORIZATION, token.bearer()),
-            _ => request,
+        match self.bearer_for(url) {
+            Some(bearer) => request.header(header::AUTHORIZATION, bearer),
+            None => request,
         }
+    }
+
+    /// The `Authorization` header for `url`: the token if, and only if, that is at the endpoint's host.
+    pub fn bearer_for(&self, url: &Url) -> Option<HeaderValue> {
+        self.token.as_ref().filter(|_| self.config.is_endpoint(url)).map(Token::bearer)
     }
 
     /// The address of a repo's page, for people.

@@ -1,84 +1,187 @@
 //! A repo at a commit, as the platform's adapters see it. Every call answers at once or returns a future to be polled once
 //! inline and spawned if it is not ready; none blocks a thread.
 
-pub use crate::tree::Directory;
-use crate::tree::{FileMeta, Node, NodeId};
-use crate::{Error, ErrorKind, Result, repo::RepoId};
-use bytes::Bytes;
-use std::sync::Arc;
+use crate::hub::Commit;
+use crate::reader::{Counters, OpenFile, Reader, Reply};
+use crate::repo::RepoId;
+use crate::transport::Source;
+use crate::tree::{FileMeta, Node, NodeId, NodeKind, Totals, Tree};
+use crate::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
+use tokio::runtime::Handle;
+use weightless_plan::{Mode, MountId};
 
-/// One open file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct HandleId(pub u64);
-
-/// Bytes of a read: pieces of blocks, in order. A single piece is the common case.
-#[derive(Debug, Clone, Default)]
-pub struct ReadData {
-    /// Pieces, in file order; empty at or past the end of the file.
-    pub pieces: Vec<Bytes>,
-}
+pub use crate::reader::{OpenFile as HandleId, ReadData};
+pub use crate::tree::Directory;
 
 /// A repo at a commit.
 #[derive(Debug)]
 pub struct Mount {
-    runtime: tokio::runtime::Handle,
+    id: MountId,
+    repo: RepoId,
+    revision: String,
+    commit: Arc<str>,
+    modified: SystemTime,
+    tree: Arc<Tree>,
+    reader: Arc<Reader>,
+    counters: Arc<Counters>,
+    runtime: Handle,
+    /// The open files of this mount, so that it can be shut down; std because it is held for an insert or a remove.
+    files: Mutex<HashMap<OpenFile, NodeId>>,
+    closing: AtomicBool,
 }
 
 impl Mount {
-    /// Repo.
-    pub fn repo(&self) -> &RepoId {
-        unimplemented!()
+    /// What `revision` pointed to is in `commit`; `tree` is its tree, or a folder of it.
+    pub(crate) fn new(
+        id: MountId,
+        commit: Commit,
+        revision: String,
+        tree: Arc<Tree>,
+        reader: Arc<Reader>,
+        runtime: Handle,
+    ) -> Arc<Self> {
+        Arc::new(Mount {
+            id,
+            repo: commit.repo,
+            revision,
+            commit: commit.sha,
+            modified: commit.modified,
+            tree,
+            reader,
+            counters: Arc::default(),
+            runtime,
+            files: Mutex::default(),
+            closing: AtomicBool::new(false),
+        })
     }
+
+    /// Repo, under the name the Hub gives it now.
+    pub fn repo(&self) -> &RepoId {
+        &self.repo
+    }
+
     /// Revision as the user named it (`main` when not named).
     pub fn revision(&self) -> &str {
-        unimplemented!()
+        &self.revision
     }
+
     /// Full sha of the commit that is shown.
     pub fn commit(&self) -> &str {
-        unimplemented!()
+        &self.commit
     }
+
     /// Where replies that wait are run.
-    pub fn runtime(&self) -> &tokio::runtime::Handle {
+    pub fn runtime(&self) -> &Handle {
         &self.runtime
     }
-    /// Sum of file sizes in bytes as far as known (exact once the whole tree is loaded), and number of files known.
-    pub fn totals(&self) -> (u64, u64) {
-        unimplemented!()
+
+    /// Sums over the files known so far; exact once the whole tree is loaded.
+    pub fn totals(&self) -> Totals {
+        self.tree.totals()
     }
+
     /// Time of the commit; what every file and folder shows as mtime.
     pub fn modified(&self) -> SystemTime {
-        unimplemented!()
+        self.modified
     }
+
+    /// Bytes that went through this mount.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Files open now.
+    pub fn open_files(&self) -> usize {
+        self.files().len()
+    }
+
     /// A node that was handed out before. Never waits.
-    pub fn node(&self, _id: NodeId) -> Option<Node> {
-        unimplemented!()
+    pub fn node(&self, id: NodeId) -> Option<Node> {
+        self.tree.node(id)
     }
+
     /// Finds `name` in `parent`. A listed folder answers at once; an unlisted one asks for this one name only.
-    pub async fn lookup(self: Arc<Self>, _parent: NodeId, _name: Box<str>) -> Result<Node> {
-        Err(Error::new(ErrorKind::Internal, ""))
+    ///
+    /// # Errors
+    /// [`ErrorKind::EntryNotFound`], [`ErrorKind::NotADirectory`], or what kept the Hub from answering.
+    pub async fn lookup(self: Arc<Self>, parent: NodeId, name: Box<str>) -> Result<Node> {
+        self.tree.lookup(parent, &name).await
     }
+
     /// Lists a folder, whole.
-    pub async fn read_dir(self: Arc<Self>, _dir: NodeId) -> Result<Arc<Directory>> {
-        Err(Error::new(ErrorKind::Internal, ""))
+    ///
+    /// # Errors
+    /// As [`Mount::lookup`].
+    pub async fn read_dir(self: Arc<Self>, dir: NodeId) -> Result<Arc<Directory>> {
+        self.tree.read_dir(dir).await
     }
+
     /// Opens a file; asks nothing of the network.
-    pub fn open(&self, _node: NodeId) -> Result<HandleId> {
-        Err(Error::new(ErrorKind::Internal, ""))
+    ///
+    /// # Errors
+    /// [`ErrorKind::EntryNotFound`] for a node never handed out, [`ErrorKind::IsADirectory`], [`ErrorKind::Closed`].
+    pub fn open(&self, node: NodeId) -> Result<HandleId> {
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, self.repo.to_string()));
+        }
+        let file = match self.tree.node(node) {
+            Some(Node { kind: NodeKind::File(file), .. }) => file,
+            Some(Node { name, .. }) => return Err(Error::new(ErrorKind::IsADirectory, &*name)),
+            None => return Err(Error::new(ErrorKind::EntryNotFound, self.repo.to_string())),
+        };
+        let source = Source { repo: self.repo.clone(), commit: self.commit.clone(), file };
+        let handle = self.reader.open(Arc::new(source), self.id, Mode::Cached, self.counters.clone())?;
+        self.files().insert(handle, node);
+        Ok(handle)
     }
+
     /// Reads `len` bytes at `offset`, cut at the end of the file. `reply` is called once: before this returns if the bytes
     /// are in memory, else from a runtime thread when the last of them came or the read failed.
-    pub fn read(&self, _handle: HandleId, _offset: u64, _len: u32, reply: Box<dyn FnOnce(Result<ReadData>) + Send>) {
-        reply(Err(Error::new(ErrorKind::Internal, "")));
+    pub fn read(&self, handle: HandleId, offset: u64, len: u32, reply: Reply) {
+        self.reader.read(handle, offset, len, reply);
     }
+
     /// Closes a handle: its reads end with [`ErrorKind::Closed`], what nobody else wants is cancelled.
-    pub fn close(&self, _handle: HandleId) {}
-    /// Extended attributes of a file: commit, etag, sha256, xet, those that are known.
-    pub fn attributes(&self, _node: NodeId) -> Vec<(&'static str, String)> {
-        Vec::new()
+    pub fn close(&self, handle: HandleId) {
+        let known = self.files().remove(&handle).is_some();
+        if known {
+            self.reader.close(handle);
+        }
     }
-    /// Fails every waiting read and refuses new ones; called before unmounting.
-    pub fn shut_down(&self) {}
+
+    /// Extended attributes of a file: commit, etag, sha256, xet, those that are known.
+    pub fn attributes(&self, node: NodeId) -> Vec<(&'static str, String)> {
+        let mut attributes = vec![("commit", self.commit.to_string())];
+        if let Some(Node { kind: NodeKind::File(file), .. }) = self.tree.node(node) {
+            attributes.push(("etag", etag(&file).to_owned()));
+            attributes.extend(file.sha256.clone().map(|hash| ("sha256", hash)));
+            attributes.extend(file.xet_hash.clone().map(|hash| ("xet", hash)));
+        }
+        attributes
+    }
+
+    /// Fails every waiting read of this mount and refuses new files; called before unmounting. Waits for nothing.
+    pub fn shut_down(&self) {
+        self.closing.store(true, Ordering::Release);
+        let files = std::mem::take(&mut *self.files());
+        for handle in files.into_keys() {
+            self.reader.close(handle);
+        }
+    }
+
+    fn files(&self) -> std::sync::MutexGuard<'_, HashMap<OpenFile, NodeId>> {
+        self.files.lock().expect("no code panics under this lock")
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
 }
 
 /// The etag of a file as the Hub's HEAD gives it: sha256 for LFS and Xet files, else the git blob id.

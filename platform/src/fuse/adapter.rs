@@ -240,8 +240,8 @@ impl Filesystem for Adapter {
 
     fn statfs(&self, _request: &Request, _ino: INodeNo, reply: ReplyStatfs) {
         guarded("statfs", || {
-            let (bytes, files) = self.mount.totals();
-            let totals = attributes::totals(bytes, files);
+            let known = self.mount.totals();
+            let totals = attributes::totals(known.bytes, known.files);
             let block_bytes = totals.block_bytes;
             reply.statfs(totals.blocks, 0, 0, totals.files, 0, block_bytes, totals.name_bytes_max, block_bytes);
         });

@@ -1,1 +1,0 @@
-//! Runs the plan: owns its mutex, performs its fetches, completes waiting reads. Decides nothing.

@@ -1,0 +1,577 @@
+//! [`Reader`]: one std mutex around the plan, and what happens around each call of it. See the module above for the rule.
+
+use super::block::{Block, BlockPool};
+use super::clock::{Clock, TICK};
+use super::fetch::{Fetcher, Start};
+use crate::error::Retry;
+use crate::transport::Source;
+use crate::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use weightless_plan::{
+    Action, BlockIx, ContentKey, Failure, FetchId, Limits, LimitsError, Mode, MountId, Outcome, Piece, Plan, Read,
+    ReadId, Time,
+};
+
+/// Causes of failed fetches kept until the reads that they fail are answered; those come in the same breath, so a few do.
+const CAUSES_MAX: usize = 256;
+/// Wait after a "slow down" that names no time.
+const UNNAMED_WAIT: Duration = Duration::from_secs(5);
+
+/// An open file of the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpenFile(pub u64);
+
+/// Bytes of a read: pieces of blocks, in order. A single piece is the common case; none, at or past the end of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadData {
+    /// Pieces, in file order.
+    pub pieces: Vec<Bytes>,
+}
+
+impl ReadData {
+    /// Bytes in all.
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All bytes in one buffer; copies unless there is one piece.
+    pub fn into_bytes(mut self) -> Bytes {
+        if self.pieces.len() == 1 {
+            return self.pieces.swap_remove(0);
+        }
+        self.pieces.concat().into()
+    }
+}
+
+/// Answers one read, once. Called outside every lock: inline for a hit, from a runtime thread for a miss.
+pub type Reply = Box<dyn FnOnce(Result<ReadData>) + Send>;
+
+/// What the reader is told once.
+#[derive(Debug, Clone, Default)]
+pub struct ReaderConfig {
+    /// The plan's numbers.
+    pub limits: Limits,
+}
+
+/// Bytes that went through, for one mount or for all.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Bytes that reads were answered with.
+    pub delivered_bytes: AtomicU64,
+    /// Bytes off the network for content.
+    pub fetched_bytes: AtomicU64,
+    /// Reads answered with an error.
+    pub failed_reads: AtomicU64,
+}
+
+/// Reads files: shares blocks and fetches between all that are open.
+#[derive(Debug)]
+pub struct Reader {
+    shared: Arc<Shared>,
+}
+
+impl Reader {
+    /// Starts the reader's ticker on `runtime`.
+    ///
+    /// # Errors
+    /// The limits contradict one another.
+    pub fn new(config: ReaderConfig, fetcher: Arc<dyn Fetcher>, runtime: Handle) -> Result<Self, LimitsError> {
+        let shared = Arc::new(Shared {
+            driver: Mutex::new(Driver::new(config.limits)?),
+            clock: {
+                let _entered = runtime.enter();
+                Clock::start()
+            },
+            pool: Arc::default(),
+            fetcher,
+            ticker: Notify::new(),
+            ended: CancellationToken::new(),
+            runtime,
+        });
+        shared.runtime.spawn(tick(Arc::downgrade(&shared), shared.ended.clone()));
+        Ok(Reader { shared })
+    }
+
+    /// Opens a file; asks nothing of the network.
+    pub fn open(&self, source: Arc<Source>, mount: MountId, mode: Mode, counters: Arc<Counters>) -> Result<OpenFile> {
+        let content = content_key(&source)?;
+        self.shared.with_plan(|driver, now| driver.open(now, content, source, mount, mode, counters))
+    }
+
+    /// Reads `len` bytes at `offset`, cut at the end of the file.
+    pub fn read(&self, file: OpenFile, offset: u64, len: u32, reply: Reply) {
+        self.shared.read(file, offset, len, reply);
+    }
+
+    /// Closes a file: its waiting reads end with [`ErrorKind::Closed`]; what nobody else wants is cancelled.
+    pub fn close(&self, file: OpenFile) {
+        let _ = self.shared.with_plan(|driver, now| driver.close(now, file));
+    }
+
+    /// Changes the plan's numbers while it runs.
+    ///
+    /// # Errors
+    /// The limits contradict one another; the old ones stay.
+    pub fn set_limits(&self, limits: Limits) -> Result<()> {
+        self.shared
+            .with_plan(|driver, now| {
+                driver.plan.set_limits(now, limits.clone())?;
+                driver.limits = limits;
+                Ok(())
+            })?
+            .map_err(|error: LimitsError| Error::new(ErrorKind::InvalidInput, "read_ahead_mb").because(error))
+    }
+
+    /// Bytes of address space that block buffers take now.
+    pub fn block_bytes(&self) -> u64 {
+        self.shared.pool.live_bytes()
+    }
+
+    /// The plan's account.
+    pub fn stats(&self) -> Result<weightless_plan::Stats> {
+        self.shared.with_plan(|driver, _| driver.plan.stats())
+    }
+
+    /// Fetches that have not settled.
+    #[cfg(test)]
+    pub(super) fn running(&self) -> usize {
+        self.shared.with_plan(|driver, _| driver.running.len()).expect("no panic")
+    }
+
+    /// A bug of the plan, planted.
+    #[cfg(test)]
+    pub(super) fn panic_in_plan(&self) -> Result<()> {
+        self.shared.with_plan(|_, _| panic!("planted"))
+    }
+
+    /// Fails every waiting read, cancels every fetch, refuses what comes after.
+    pub fn shut_down(&self) {
+        let _ = self.shared.with_plan(|driver, now| driver.plan.shut_down(now));
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shut_down();
+        self.shared.ended.cancel();
+    }
+}
+
+/// Shared by the reader, its ticker and its fetches.
+pub(super) struct Shared {
+    /// The plan and what must agree with it. std: held for one call of the plan, never across an await.
+    driver: Mutex<Driver>,
+    clock: Clock,
+    pool: Arc<BlockPool>,
+    fetcher: Arc<dyn Fetcher>,
+    /// Wakes the ticker when the next timeout came nearer.
+    ticker: Notify,
+    ended: CancellationToken,
+    runtime: Handle,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn pool(&self) -> &Arc<BlockPool> {
+        &self.pool
+    }
+
+    pub(super) fn fetcher(&self) -> &dyn Fetcher {
+        &*self.fetcher
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clock.now().0
+    }
+
+    fn read(self: &Arc<Self>, file: OpenFile, offset: u64, len: u32, reply: Reply) {
+        // Holds the reply while the plan is asked; empty once the plan keeps the read waiting.
+        let mut reply = Some(reply);
+        let answered = self.with_plan(|driver, now| {
+            let open = driver.files.get(&file).ok_or_else(closed)?;
+            match driver.plan.read(now, open.handle, offset, len) {
+                Read::Done(pieces) => Ok(Some((pieces, open.counters.clone()))),
+                Read::Wait(read) => {
+                    let reply = reply.take().expect("taken once");
+                    driver.waiting.insert(read, Waiting { reply, counters: open.counters.clone() });
+                    Ok(None)
+                }
+            }
+        });
+        let Some(reply) = reply else { return };
+        match answered.and_then(|answer| answer) {
+            Ok(Some((pieces, counters))) => deliver(reply, &counters, Ok(data(pieces))),
+            Ok(None) => unreachable!("a waiting read took the reply"),
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    pub(super) fn sent(self: &Arc<Self>, fetch: FetchId) {
+        let _ = self.with_plan(|driver, now| driver.plan.sent(now, fetch));
+    }
+
+    pub(super) fn received(self: &Arc<Self>, fetch: FetchId, wire_bytes: u64) {
+        let _ = self.with_plan(|driver, now| {
+            if let Some(running) = driver.running.get(&fetch) {
+                running.counters.fetched_bytes.fetch_add(wire_bytes, Ordering::Relaxed);
+            }
+            driver.plan.received(now, fetch, wire_bytes);
+        });
+    }
+
+    pub(super) fn arrived(self: &Arc<Self>, fetch: FetchId, block: BlockIx, content: Block) {
+        let _ = self.with_plan(|driver, now| driver.plan.arrived(now, fetch, block, content));
+    }
+
+    /// Ends a fetch. `cause` is what reads that it fails will be told.
+    pub(super) fn settled(self: &Arc<Self>, fetch: FetchId, outcome: Outcome, cause: Option<Error>) {
+        let _ = self.with_plan(|driver, now| driver.settled(now, fetch, outcome, cause));
+    }
+
+    /// What the plan makes of an error: the table's retry class.
+    pub(super) fn outcome_of(&self, error: &Error) -> Outcome {
+        match error.kind().row().retry {
+            Retry::Soon | Retry::Renew => Outcome::Retry,
+            Retry::AtReset => {
+                let wait = error.wait_asked().unwrap_or(UNNAMED_WAIT);
+                Outcome::RetryAt(Time(self.clock.now().0.saturating_add(wait.as_millis() as u64)))
+            }
+            Retry::Never => Outcome::Fatal,
+        }
+    }
+
+    /// Calls the plan under its mutex, then, without it, does what the plan asked for. A panic in the plan fails the reads
+    /// that wait and starts the plan anew; open files stay open.
+    fn with_plan<R>(self: &Arc<Self>, call: impl FnOnce(&mut Driver, Time) -> R) -> Result<R> {
+        let mut todo = Todo::default();
+        let result = {
+            // Poison says nothing here: a panic inside is caught below, before the guard is dropped.
+            let mut driver = self.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let now = self.clock.now();
+            let called = catch_unwind(AssertUnwindSafe(|| {
+                let result = call(&mut driver, now);
+                driver.collect(&mut todo);
+                result
+            }));
+            let called = called.map_err(|_panic| driver.start_anew(now, &mut todo));
+            todo.ticker_sooner = driver.rearm();
+            called
+        };
+        todo.perform(self);
+        result.map_err(|()| Error::new(ErrorKind::Internal, "the reader"))
+    }
+}
+
+/// What the plan asked for, to be done once its mutex is released.
+#[derive(Default)]
+struct Todo {
+    answers: Vec<(Waiting, Result<ReadData>)>,
+    starts: Vec<Start>,
+    cancels: Vec<CancellationToken>,
+    ticker_sooner: bool,
+}
+
+impl Todo {
+    fn perform(self, shared: &Arc<Shared>) {
+        for start in self.starts {
+            shared.runtime.spawn(start.run(shared.clone()));
+        }
+        for cancel in self.cancels {
+            cancel.cancel();
+        }
+        for (waiting, answer) in self.answers {
+            deliver(waiting.reply, &waiting.counters, answer);
+        }
+        if self.ticker_sooner {
+            shared.ticker.notify_one();
+        }
+    }
+}
+
+/// What the mutex protects.
+struct Driver {
+    plan: Plan<Block>,
+    limits: Limits,
+    files: HashMap<OpenFile, File>,
+    file_next: u64,
+    contents: HashMap<ContentKey, Content>,
+    waiting: HashMap<ReadId, Waiting>,
+    running: HashMap<FetchId, Running>,
+    causes: VecDeque<(FetchId, Error)>,
+    /// When the ticker will next look.
+    armed: Option<Time>,
+}
+
+struct File {
+    handle: weightless_plan::HandleId,
+    content: ContentKey,
+    size: u64,
+    mount: MountId,
+    mode: Mode,
+    counters: Arc<Counters>,
+}
+
+/// Where a content's bytes come from, as long as a file or a fetch needs it.
+struct Content {
+    source: Arc<Source>,
+    counters: Arc<Counters>,
+    users: usize,
+}
+
+struct Waiting {
+    reply: Reply,
+    counters: Arc<Counters>,
+}
+
+struct Running {
+    content: ContentKey,
+    cancel: CancellationToken,
+    counters: Arc<Counters>,
+}
+
+impl Driver {
+    fn new(limits: Limits) -> Result<Self, LimitsError> {
+        Ok(Driver {
+            plan: Plan::new(limits.clone())?,
+            limits,
+            files: HashMap::new(),
+            file_next: 1,
+            contents: HashMap::new(),
+            waiting: HashMap::new(),
+            running: HashMap::new(),
+            causes: VecDeque::new(),
+            armed: None,
+        })
+    }
+
+    fn open(
+        &mut self,
+        now: Time,
+        content: ContentKey,
+        source: Arc<Source>,
+        mount: MountId,
+        mode: Mode,
+        counters: Arc<Counters>,
+    ) -> OpenFile {
+        let size = source.file.size;
+        let handle = self.plan.open(now, content, size, mount, mode);
+        self.contents.entry(content).and_modify(|known| known.users += 1).or_insert_with(|| Content {
+            source,
+            counters: counters.clone(),
+            users: 1,
+        });
+        let file = OpenFile(self.file_next);
+        self.file_next += 1;
+        self.files.insert(file, File { handle, content, size, mount, mode, counters });
+        file
+    }
+
+    fn close(&mut self, now: Time, file: OpenFile) {
+        if let Some(file) = self.files.remove(&file) {
+            self.plan.close(now, file.handle);
+            self.release(file.content);
+        }
+    }
+
+    fn settled(&mut self, now: Time, fetch: FetchId, outcome: Outcome, cause: Option<Error>) {
+        let Some(running) = self.running.remove(&fetch) else { return };
+        if let Some(cause) = cause {
+            tracing::debug!(?fetch, ?outcome, ?cause, "a fetch failed");
+            if self.causes.len() == CAUSES_MAX {
+                self.causes.pop_front();
+            }
+            self.causes.push_back((fetch, cause));
+        }
+        self.plan.settled(now, fetch, outcome);
+        self.release(running.content);
+    }
+
+    /// Lets go of a content's source with its last user.
+    fn release(&mut self, content: ContentKey) {
+        if let std::collections::hash_map::Entry::Occupied(mut entry) = self.contents.entry(content) {
+            entry.get_mut().users -= 1;
+            if entry.get().users == 0 {
+                entry.remove();
+            }
+        }
+    }
+
+    /// Pulls the plan's actions.
+    fn collect(&mut self, todo: &mut Todo) {
+        while let Some(action) = self.plan.next_action() {
+            match action {
+                Action::Fetch { fetch, content, blocks, .. } => {
+                    let entry =
+                        self.contents.get_mut(&content).expect("a content is fetched only while a file of it is open");
+                    entry.users += 1;
+                    let cancel = CancellationToken::new();
+                    let running = Running { content, cancel: cancel.clone(), counters: entry.counters.clone() };
+                    self.running.insert(fetch, running);
+                    todo.starts.push(Start { fetch, source: entry.source.clone(), blocks, cancel });
+                }
+                Action::Cancel(fetch) => {
+                    todo.cancels.extend(self.running.get(&fetch).map(|running| running.cancel.clone()))
+                }
+                Action::Finish(read, result) => {
+                    if let Some(waiting) = self.waiting.remove(&read) {
+                        let answer = result.map(data).map_err(|failure| self.explain(failure));
+                        todo.answers.push((waiting, answer));
+                    }
+                }
+            }
+        }
+    }
+
+    fn explain(&self, failure: Failure) -> Error {
+        match failure {
+            Failure::Fetch(fetch) => self
+                .causes
+                .iter()
+                .rev()
+                .find(|(failed, _)| *failed == fetch)
+                .map_or_else(|| Error::new(ErrorKind::Stalled, ""), |(_, cause)| cause.clone()),
+            Failure::Deadline => Error::new(ErrorKind::Deadline, ""),
+            Failure::Closed => closed(),
+            Failure::TooLarge => Error::new(ErrorKind::Internal, "a read larger than the memory budget"),
+        }
+    }
+
+    /// After a panic in the plan: fails what waits, cancels what runs, and opens every file again in a new plan.
+    fn start_anew(&mut self, now: Time, todo: &mut Todo) {
+        tracing::error!("the plan panicked; reads that waited fail, later ones work");
+        let failed =
+            self.waiting.drain().map(|(_, waiting)| (waiting, Err(Error::new(ErrorKind::Internal, "the reader"))));
+        todo.answers.extend(failed);
+        todo.starts.clear();
+        for (_, running) in std::mem::take(&mut self.running) {
+            todo.cancels.push(running.cancel);
+            self.release(running.content);
+        }
+        self.plan = Plan::new(self.limits.clone()).expect("these limits were accepted before");
+        for file in self.files.values_mut() {
+            file.handle = self.plan.open(now, file.content, file.size, file.mount, file.mode);
+        }
+    }
+
+    /// When the ticker should look next: at the plan's timeout, and often enough to notice a sleep while bytes are awaited.
+    fn due(&self) -> Option<Time> {
+        self.plan.next_timeout()
+    }
+
+    /// Remembers the next timeout; says whether the ticker, planned later, must be told.
+    fn rearm(&mut self) -> bool {
+        let due = self.due();
+        let sooner = match (due, self.armed) {
+            (Some(due), Some(armed)) => due < armed,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if sooner {
+            self.armed = due;
+        }
+        sooner
+    }
+}
+
+/// Tells the plan when a timeout passed and when the machine slept. Ends with the reader.
+async fn tick(shared: Weak<Shared>, ended: CancellationToken) {
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        let due = {
+            let mut driver = strong.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            driver.armed = driver.due();
+            let looked_at = driver.armed.map(|due| strong.clock.instant(due));
+            let busy = !driver.running.is_empty();
+            let soon = Instant::now() + TICK;
+            match looked_at {
+                Some(due) if busy => Some(due.min(soon)),
+                None if busy => Some(soon),
+                other => other,
+            }
+        };
+        // Nothing to look at: only a change wakes it, and no sleep can be measured.
+        let alarm = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+        tokio::select! {
+            () = ended.cancelled() => return,
+            () = strong.ticker.notified() => continue,
+            () = tokio::time::sleep_until(alarm) => {}
+        }
+        let slept = strong.clock.woke(alarm);
+        let _ = strong.with_plan(|driver, now| {
+            if slept {
+                driver.plan.woke(now);
+            }
+            driver.plan.elapsed(now);
+        });
+    }
+}
+
+fn data(pieces: Vec<Piece<Block>>) -> ReadData {
+    let pieces = pieces
+        .into_iter()
+        .map(|piece| piece.block.bytes().slice(piece.range.start as usize..piece.range.end as usize))
+        .collect();
+    ReadData { pieces }
+}
+
+fn deliver(reply: Reply, counters: &Counters, answer: Result<ReadData>) {
+    match &answer {
+        Ok(data) => counters.delivered_bytes.fetch_add(data.len() as u64, Ordering::Relaxed),
+        Err(_) => counters.failed_reads.fetch_add(1, Ordering::Relaxed),
+    };
+    // A reply that panics (a broken adapter) must not take the fetch that completed it along.
+    if catch_unwind(AssertUnwindSafe(move || reply(answer))).is_err() {
+        tracing::error!("a reply panicked");
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "")
+}
+
+/// The key under which a file's blocks are shared: its sha256 where the Hub says it, else its git blob id.
+fn content_key(source: &Source) -> Result<ContentKey> {
+    let bad = || Error::new(ErrorKind::Protocol, &*source.file.path).because("a malformed content hash");
+    let mut key = [0; 32];
+    match &source.file.sha256 {
+        Some(sha256) => decode_hex(sha256, &mut key).ok_or_else(bad)?,
+        None => {
+            decode_hex(&source.file.git_oid, &mut key[..20]).ok_or_else(bad)?;
+            // No sha256 of content is known to end so; a git id and a sha256 never share a key.
+            key[20..].copy_from_slice(b"git blob id ");
+        }
+    }
+    Ok(ContentKey(key))
+}
+
+fn decode_hex(hex: &str, into: &mut [u8]) -> Option<()> {
+    let digits = hex.as_bytes();
+    if digits.len() != into.len() * 2 {
+        return None;
+    }
+    for (byte, pair) in into.iter_mut().zip(digits.chunks_exact(2)) {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        *byte = (high * 16 + low) as u8;
+    }
+    Some(())
+}

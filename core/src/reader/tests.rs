@@ -1,0 +1,250 @@
+//! The driver under paused time with a scripted fetcher.
+
+use super::driver::{Counters, OpenFile};
+use super::*;
+use crate::repo::{RepoId, RepoKind};
+use crate::transport::{Sink, Source};
+use crate::tree::FileMeta;
+use crate::{Error, ErrorKind, Result};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use weightless_plan::{BLOCK_BYTES, Mode, MountId};
+
+/// What one attempt does, in order; after the last step it serves the rest.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Serve(u64),
+    Hang,
+    Fail(ErrorKind),
+    Panic,
+}
+
+/// Serves a pattern, each attempt by the next script.
+#[derive(Default)]
+struct Scripted {
+    scripts: Mutex<VecDeque<Vec<Step>>>,
+    asked: Mutex<Vec<Range<u64>>>,
+    dropped: Arc<AtomicUsize>,
+}
+
+fn pattern(offset: u64) -> u8 {
+    (offset.wrapping_mul(2_654_435_761) >> 13) as u8
+}
+
+fn content(range: Range<u64>) -> Vec<u8> {
+    range.map(pattern).collect()
+}
+
+/// Counts futures that ended before their time.
+struct OnDrop(Arc<AtomicUsize>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Fetcher for Scripted {
+    fn fetch<'a>(
+        &'a self,
+        _source: &'a Arc<Source>,
+        range: Range<u64>,
+        sink: &'a Arc<dyn Sink>,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>> {
+        Box::pin(async move {
+            self.asked.lock().unwrap().push(range.clone());
+            let script = self.scripts.lock().unwrap().pop_front().unwrap_or_default();
+            sink.sent();
+            let mut at = range.start;
+            let serve = |at: u64, end: u64| {
+                sink.received((end - at) as usize);
+                sink.write(at, &content(at..end));
+            };
+            for step in script {
+                match step {
+                    Step::Serve(bytes) => {
+                        let end = (at + bytes).min(range.end);
+                        serve(at, end);
+                        at = end;
+                    }
+                    Step::Hang => {
+                        let _counted = OnDrop(self.dropped.clone());
+                        std::future::pending::<()>().await;
+                    }
+                    Step::Fail(kind) => return Err(Error::new(kind, "scripted")),
+                    Step::Panic => panic!("scripted"),
+                }
+            }
+            if at < range.end {
+                serve(at, range.end);
+            }
+            Ok(())
+        })
+    }
+}
+
+struct World {
+    fetcher: Arc<Scripted>,
+    reader: Reader,
+}
+
+impl World {
+    fn new(scripts: &[&[Step]]) -> Self {
+        let fetcher = Arc::new(Scripted::default());
+        fetcher.scripts.lock().unwrap().extend(scripts.iter().map(|script| script.to_vec()));
+        let reader = Reader::new(ReaderConfig::default(), fetcher.clone(), Handle::current()).expect("default limits");
+        World { fetcher, reader }
+    }
+
+    fn open(&self, size: u64) -> OpenFile {
+        let file = FileMeta {
+            path: "file.bin".into(),
+            size,
+            git_oid: "0".repeat(40),
+            sha256: Some(format!("{size:064x}")),
+            xet_hash: None,
+        };
+        let repo = RepoId { kind: RepoKind::Model, name: "org/name".into() };
+        let source = Arc::new(Source { repo, commit: "c".into(), file: Arc::new(file) });
+        self.reader.open(source, MountId(0), Mode::Cached, Arc::new(Counters::default())).expect("opens")
+    }
+
+    fn start(&self, file: OpenFile, offset: u64, len: u32) -> oneshot::Receiver<Result<Vec<u8>>> {
+        let (reply, answer) = oneshot::channel();
+        let reply = move |data: Result<ReadData>| drop(reply.send(data.map(|data| data.into_bytes().to_vec())));
+        self.reader.read(file, offset, len, Box::new(reply));
+        answer
+    }
+
+    async fn read(&self, file: OpenFile, offset: u64, len: u32) -> Result<Vec<u8>> {
+        self.start(file, offset, len).await.expect("every read is answered")
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+#[tokio::test(start_paused = true)]
+async fn reads_give_the_bytes_and_end_at_the_end() {
+    let world = World::new(&[]);
+    let size = 3 * BLOCK_BYTES + 17;
+    let file = world.open(size);
+    for (offset, len) in
+        [(0, 1), (0, 131_072), (BLOCK_BYTES - 1, 2), (5, 300_000), (size - 1, 4096), (size, 10), (size + 9, 10)]
+    {
+        let end = (offset + len).min(size).max(offset.min(size));
+        assert_eq!(
+            world.read(file, offset, len as u32).await.expect("reads"),
+            content(offset.min(size)..end),
+            "{offset}+{len}"
+        );
+    }
+    let empty = world.open(0);
+    assert_eq!(world.read(empty, 0, 10).await.expect("reads"), b"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hit_is_answered_inline() {
+    let world = World::new(&[]);
+    let file = world.open(MIB);
+    world.read(file, 0, 4096).await.expect("reads");
+    let (told, heard) = mpsc::channel();
+    world.reader.read(file, 4096, 4096, Box::new(move |data| told.send(data.expect("reads").len()).expect("heard")));
+    assert_eq!(heard.try_recv(), Ok(4096));
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_of_one_file_share_what_is_in_flight() {
+    let world = World::new(&[]);
+    let files: Vec<_> = (0..16).map(|_| world.open(8 * MIB)).collect();
+    let answers: Vec<_> = files.iter().map(|file| world.start(*file, MIB, 131_072)).collect();
+    for answer in answers {
+        assert_eq!(answer.await.expect("answered").expect("reads"), content(MIB..MIB + 131_072));
+    }
+    let mut asked = world.fetcher.asked.lock().unwrap().clone();
+    asked.sort_by_key(|range| range.start);
+    assert!(asked.windows(2).all(|pair| pair[0].end <= pair[1].start), "a byte was fetched twice: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_fetch_fails_its_reads_only() {
+    let world = World::new(&[&[Step::Panic]]);
+    let file = world.open(MIB);
+    assert_eq!(world.read(file, 0, 10).await.expect_err("fails").kind(), ErrorKind::Internal);
+    assert_eq!(world.read(file, 0, 10).await.expect("a later read works"), content(0..10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_plan_fails_waiting_reads_and_files_stay_open() {
+    let world = World::new(&[&[Step::Hang]]);
+    let file = world.open(MIB);
+    let waiting = world.start(file, 0, 10);
+    assert!(world.reader.panic_in_plan().is_err());
+    assert_eq!(waiting.await.expect("answered").expect_err("fails").kind(), ErrorKind::Internal);
+    assert_eq!(world.read(file, 0, 10).await.expect("a later read works"), content(0..10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_fetch_goes_on_where_it_broke() {
+    let world = World::new(&[&[Step::Serve(BLOCK_BYTES + 5), Step::Fail(ErrorKind::Connection)]]);
+    let file = world.open(4 * BLOCK_BYTES);
+    assert_eq!(world.read(file, 0, 4 * BLOCK_BYTES as u32).await.expect("reads"), content(0..4 * BLOCK_BYTES));
+    let asked = world.fetcher.asked.lock().unwrap().clone();
+    assert!(asked[1..].iter().all(|range| range.start >= BLOCK_BYTES), "the first block came already: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_final_error_keeps_its_kind() {
+    let world = World::new(&[&[Step::Fail(ErrorKind::FileRefused)], &[Step::Fail(ErrorKind::FileRefused)]]);
+    let file = world.open(4096);
+    assert_eq!(world.read(file, 0, 10).await.expect_err("fails").kind(), ErrorKind::FileRefused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_fails_a_read_within_its_deadline() {
+    let hang: &[Step] = &[Step::Hang];
+    let world = World::new(&[hang; 12]);
+    let file = world.open(4096);
+    let began = tokio::time::Instant::now();
+    let error = world.read(file, 0, 10).await.expect_err("fails");
+    assert!(matches!(error.kind(), ErrorKind::Deadline | ErrorKind::Stalled), "{error:?}");
+    assert!(began.elapsed() <= Duration::from_secs(46), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_reads_and_cancels_what_nobody_else_wants() {
+    let hang: &[Step] = &[Step::Hang];
+    let world = World::new(&[hang; 4]);
+    let file = world.open(BLOCK_BYTES);
+    let waiting = world.start(file, 0, 10);
+    tokio::task::yield_now().await;
+    world.reader.close(file);
+    assert_eq!(waiting.await.expect("answered").expect_err("fails").kind(), ErrorKind::Closed);
+    while world.reader.running() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(world.fetcher.dropped.load(Ordering::SeqCst) >= 1);
+    assert_eq!(world.reader.block_bytes(), 0);
+    assert_eq!(world.read(file, 0, 10).await.expect_err("closed").kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn shutting_the_runtime_down_with_reads_in_flight_ends_at_once() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let hang: &[Step] = &[Step::Hang];
+    let world = runtime.block_on(async { World::new(&[hang; 64]) });
+    let files: Vec<_> = (0..16u64).map(|n| world.open(MIB + n)).collect();
+    let answers: Vec<_> = files.iter().map(|file| world.start(*file, 0, 10)).collect();
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    drop(world);
+    for answer in answers {
+        assert_eq!(answer.blocking_recv().expect("answered").expect_err("fails").kind(), ErrorKind::Closed);
+    }
+}
