@@ -19,7 +19,10 @@ impl Origin for HubOrigin {
         let (hub, repo, commit) = (self.0.clone(), repo.clone(), commit.to_owned());
         Box::pin(async move {
             let token = hub.xet_read_token(&repo, &commit).await?;
-            #[expect(clippy::disallowed_methods, reason = "the Hub names a moment of the wall clock; below here it is a span")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the Hub names a moment of the wall clock; below here it is a span"
+            )]
             let now = SystemTime::now();
             let valid_for = token.expires.duration_since(now).unwrap_or(Duration::ZERO);
             Ok(XetToken { cas_url: token.cas_url, bearer: token.token.bearer(), valid_for })
@@ -37,7 +40,12 @@ impl Origin for HubOrigin {
 }
 
 impl Fetcher for Transport {
-    fn fetch<'a>(&'a self, source: &'a Arc<Source>, range: Range<u64>, sink: &'a Arc<dyn Sink>) -> BoxFuture<'a, Result<()>> {
+    fn fetch<'a>(
+        &'a self,
+        source: &'a Arc<Source>,
+        range: Range<u64>,
+        sink: &'a Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<()>> {
         Box::pin(Transport::fetch(self, source, range, sink))
     }
 }
