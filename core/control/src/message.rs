@@ -244,7 +244,7 @@ mod tests {
                 endpoint: "http://h".into(),
                 dir: "/m".into(),
                 state: MountState::Ready,
-                pid: 1,
+                pid: Some(1),
                 mounted_unix_s: 5,
                 bytes_delivered: 2,
                 bytes_fetched: 3,

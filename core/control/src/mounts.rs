@@ -59,8 +59,8 @@ pub struct MountStatus {
     pub dir: String,
     /// What it is doing.
     pub state: MountState,
-    /// The process that serves it.
-    pub pid: u32,
+    /// The process that serves it; `None` where it is dead or cannot be asked.
+    pub pid: Option<u32>,
     /// When it was mounted.
     #[serde(default)]
     pub mounted_unix_s: u64,
@@ -90,6 +90,8 @@ pub enum MountState {
     Stopping,
     /// Its process does not answer; said by clients, never by the process itself.
     Silent,
+    /// Its process is gone and every access fails; said by clients.
+    Dead,
     /// A state of a newer protocol.
     #[serde(other)]
     Other,
