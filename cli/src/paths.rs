@@ -1,0 +1,176 @@
+//! Where things are: the runtime folder with the control sockets, the state folder with logs, the default place of mounts.
+//! Creates the folders that it names, for this user alone.
+
+use crate::exit::{Outcome, fault_of, io_fault};
+use directories::{ProjectDirs, UserDirs};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use weightless_control::Fault;
+use weightless_core::ErrorKind;
+use weightless_core::repo::RepoSpec;
+
+/// The folder of the control sockets: `$XDG_RUNTIME_DIR/weightless`, or `/tmp/weightless-UID` where there is none (a
+/// container, `su`). Whoever could write there could play a mount's process, so it must be ours and closed to others.
+pub(crate) fn runtime_dir() -> Outcome<PathBuf> {
+    let uid = nix::unistd::geteuid().as_raw();
+    let base = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|base| {
+        // `sudo` and `su` may leave the variable of another user behind.
+        base.is_absolute() && fs::metadata(base).is_ok_and(|meta| meta.is_dir() && meta.uid() == uid)
+    });
+    let dir = match base {
+        Some(base) => base.join("weightless"),
+        None => PathBuf::from(format!("/tmp/weightless-{uid}")),
+    };
+    private_dir(&dir, uid)?;
+    Ok(dir)
+}
+
+fn private_dir(dir: &Path, uid: u32) -> Outcome {
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(io_fault(dir.display(), &error)),
+    }
+    // Not `metadata`: a link planted in /tmp must not lead elsewhere.
+    let meta = fs::symlink_metadata(dir).map_err(|error| io_fault(dir.display(), &error))?;
+    if meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let sentence = format!("{}: this folder is not yours alone, so it is not used for control sockets", dir.display());
+    Err(Fault::new("io", sentence).advise("Remove it, or set XDG_RUNTIME_DIR to a folder of yours with mode 0700."))
+}
+
+/// The file that the background process of a mount writes its log to; started anew once it is large.
+pub(crate) fn log_file(spec: &RepoSpec) -> Outcome<PathBuf> {
+    const LOG_BYTES_MAX: u64 = 4 << 20;
+    let project = project()?;
+    let dir = project.state_dir().unwrap_or(project.data_local_dir()).join("log");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| io_fault(dir.display(), &error))?;
+    let file = dir.join(format!("{}.log", spec.repo.to_string().replace('/', "--")));
+    if fs::metadata(&file).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX) {
+        let _ = fs::rename(&file, file.with_extension("log.old"));
+    }
+    Ok(file)
+}
+
+fn project() -> Outcome<ProjectDirs> {
+    ProjectDirs::from("", "", "weightless").ok_or_else(no_home)
+}
+
+fn no_home() -> Fault {
+    Fault::new("io", "this account has no home folder").advise("Name the folder: weightless mount REPO DIR.")
+}
+
+/// `~/Weightless/org/name`, with `@revision` and the subfolder behind it where they are given: what can be mounted side by
+/// side has its own place.
+pub(crate) fn default_dir(spec: &RepoSpec) -> Outcome<PathBuf> {
+    let home = UserDirs::new().ok_or_else(no_home)?.home_dir().join("Weightless");
+    Ok(home.join(default_name(spec)))
+}
+
+/// The grammar of the Hub folder: a revision's slashes become `%2F`; a subfolder's too, behind a colon.
+fn default_name(spec: &RepoSpec) -> String {
+    let one_segment = |text: &str| text.replace('%', "%25").replace('/', "%2F");
+    let mut name = spec.repo.to_string();
+    if let Some(revision) = &spec.revision {
+        name += &format!("@{}", one_segment(revision));
+    }
+    if let Some(path) = &spec.path {
+        name += &format!(":{}", one_segment(path));
+    }
+    name
+}
+
+/// `dir` as an absolute path without links, also where its last part does not exist or is a dead mount, which nothing but
+/// the table of mounts may touch.
+pub(crate) fn absolute(dir: &Path) -> Outcome<PathBuf> {
+    let dir = std::path::absolute(dir).map_err(|error| io_fault(dir.display(), &error))?;
+    // `..` behind a link means the link's target, which only the file system can say.
+    let (mut known, mut rest) = (dir.clone(), Vec::new());
+    let real = loop {
+        match fs::canonicalize(&known) {
+            Ok(real) => break real,
+            Err(_) => match (known.parent(), known.components().next_back()) {
+                (Some(parent), Some(last)) => {
+                    rest.push(last.as_os_str().to_owned());
+                    known = parent.to_owned();
+                }
+                _ => break known,
+            },
+        }
+    };
+    let mut absolute = real;
+    for part in rest.into_iter().rev() {
+        match part.to_str() {
+            Some("..") => drop(absolute.pop()),
+            _ => absolute.push(part),
+        }
+    }
+    if absolute.to_str().is_none() {
+        return Err(fault_of(ErrorKind::MountPointInvalid, absolute.to_string_lossy())
+            .advise("The folder's name is not UTF-8: choose another."));
+    }
+    Ok(absolute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use weightless_core::repo::{RepoId, RepoKind};
+
+    #[test]
+    fn every_repo_revision_and_subfolder_has_its_own_place() {
+        #[track_caller]
+        fn check(kind: RepoKind, name: &str, revision: Option<&str>, path: Option<&str>, expected: &str) {
+            let repo = RepoId { kind, name: name.into() };
+            let spec = RepoSpec { repo, revision: revision.map(Into::into), path: path.map(Into::into) };
+            assert_eq!(default_name(&spec), expected);
+        }
+        check(RepoKind::Model, "a/b", None, None, "a/b");
+        check(RepoKind::Model, "gpt2", None, None, "gpt2");
+        check(RepoKind::Dataset, "a/b", Some("v1"), None, "datasets/a/b@v1");
+        check(RepoKind::Space, "a/b", Some("refs/pr/2"), None, "spaces/a/b@refs%2Fpr%2F2");
+        check(RepoKind::Model, "a/b", Some("x%2Fy"), Some("c/d"), "a/b@x%252Fy:c%2Fd");
+    }
+
+    #[test]
+    fn a_path_is_made_absolute_whether_it_exists_or_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
+        for (given, expected) in [
+            ("real", "real"),
+            ("link", "real"),
+            ("link/new", "real/new"),
+            ("link/new/deep", "real/new/deep"),
+            ("real/new/../other", "real/other"),
+            ("real/./", "real"),
+        ] {
+            assert_eq!(absolute(&root.join(given)).unwrap(), root.join(expected), "{given}");
+        }
+        assert!(absolute(Path::new("x")).unwrap().is_absolute());
+    }
+
+    #[test]
+    fn sockets_live_only_in_a_folder_that_is_ours_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let uid = nix::unistd::geteuid().as_raw();
+        let ours = temp.path().join("ours");
+        private_dir(&ours, uid).unwrap();
+        private_dir(&ours, uid).unwrap();
+        assert!(private_dir(&ours, uid + 1).is_err());
+
+        let open = temp.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(private_dir(&open, uid).is_err());
+
+        let link = temp.path().join("link");
+        std::os::unix::fs::symlink(&ours, &link).unwrap();
+        assert!(private_dir(&link, uid).is_err());
+    }
+}

@@ -1,0 +1,65 @@
+//! `demo`: a Hub of its own inside this process, its sample model mounted in the foreground, and what to try. Needs neither
+//! network nor account, and sends no token anywhere.
+
+use crate::args::{DemoArgs, HubArgs, ReaderArgs, RepoArgs};
+use crate::exit::{Outcome, io_fault};
+use crate::host::ready::Started;
+use crate::host::{self, Order};
+use crate::output;
+use crate::paths;
+use crate::wanted::{self, Who};
+use std::path::Path;
+use weightless_hub_sim::HubSim;
+
+/// The repo that is mounted; the demo's Hub has more of them.
+const REPO: &str = weightless_hub_sim::DEMO_MODEL;
+
+pub(crate) fn run(args: &DemoArgs) -> Outcome {
+    let runtime = wanted::runtime()?;
+    output::note("Starting a Hub of our own…");
+    let repos = weightless_hub_sim::demo_repos(args.model_dir.as_deref())
+        .map_err(|error| io_fault("the demo's model", &error))?;
+    let sim =
+        runtime.block_on(HubSim::builder().repos(repos).start()).map_err(|error| io_fault("the demo's Hub", &error))?;
+    let temp = match args.dir {
+        Some(_) => None,
+        None => Some(tempfile::Builder::new().prefix("weightless-demo-").tempdir()),
+    };
+    let temp = temp.transpose().map_err(|error| io_fault("a temporary folder", &error))?;
+    let dir = args.dir.as_deref().or(temp.as_ref().map(|temp| temp.path())).unwrap_or(Path::new("."));
+
+    let hub = HubArgs { endpoint: Some(sim.endpoint().to_owned()), token_file: None };
+    let what = RepoArgs { repo: REPO.to_owned(), revision: None };
+    let order = Order {
+        wanted: wanted::repo(&what, None, &hub)?,
+        dir: paths::absolute(dir)?,
+        who: Who::Nobody,
+        reader: ReaderArgs { read_ahead_mb: None, event_loops: None, stall_timeout_ms: None },
+    };
+    host::run(order, |started| {
+        tell(&started, sim.endpoint());
+        Ok(())
+    })
+}
+
+fn tell(started: &Started, endpoint: &str) {
+    for note in &started.notes {
+        output::note(note);
+    }
+    let dir = &started.mount.dir;
+    output::line(dir);
+    output::note(format_args!(
+        "
+{REPO} is a folder now: nothing was downloaded, and only what is read will be.
+In a second terminal, try:
+
+  ls -l {dir}
+  sha256sum {dir}/model.safetensors
+  python3 -c 'from safetensors import safe_open; f = safe_open(\"{dir}/model.safetensors\", \"np\"); print(f.keys())'
+  weightless status
+  weightless ls {REPO} --endpoint {endpoint}
+  weightless mount {REPO} ~/demo --endpoint {endpoint}
+
+Ctrl-C here unmounts it."
+    ));
+}

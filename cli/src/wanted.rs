@@ -1,0 +1,193 @@
+//! From what was typed to what is wanted: which repo of which Hub, who asks, and the engine that gets it. Asks nothing of the
+//! network.
+
+use crate::args::{HubArgs, ReaderArgs, RepoArgs};
+use crate::exit::{Outcome, fault, fault_of, io_fault};
+use crate::ram;
+use std::path::PathBuf;
+use tokio::runtime::{Handle, Runtime};
+use weightless_control::Fault;
+use weightless_core::ErrorKind;
+use weightless_core::engine::{Engine, EngineConfig};
+use weightless_core::net::NetConfig;
+use weightless_core::reader::ReaderConfig;
+use weightless_core::repo::RepoSpec;
+use weightless_core::token::Token;
+
+/// Threads for replies that wait and for decoding; the kernel's requests have threads of their own.
+const WORKERS_MAX: usize = 8;
+/// More than this fills no link better, and a laptop has other uses for it.
+const BUDGET_BYTES_MAX: u64 = 1 << 30;
+/// Room for a few streams of 1 MiB fetches, also in the smallest container.
+const BUDGET_BYTES_MIN: u64 = 16 << 20;
+
+/// A repo of a Hub.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// Repo, revision and folder.
+    pub(crate) spec: RepoSpec,
+    /// The Hub.
+    pub(crate) net: NetConfig,
+}
+
+/// `REPO` with `--revision` and `--subfolder`; what a link names already may be said once more, but not otherwise.
+pub(crate) fn repo(what: &RepoArgs, subfolder: Option<&str>, hub: &HubArgs) -> Outcome<Wanted> {
+    let net = net(hub)?;
+    let spec = RepoSpec::parse(&what.repo, net.endpoint()).map_err(fault)?;
+    merge(spec, what.revision.as_deref(), subfolder).map(|spec| Wanted { spec, net })
+}
+
+/// `REPO[/PATH]`, as `ls` takes it: everything behind the name is a path, so a revision's slash is written `%2F`.
+pub(crate) fn repo_and_path(text: &str, revision: Option<&str>, hub: &HubArgs) -> Outcome<Wanted> {
+    let net = net(hub)?;
+    let is_link = text.contains("://") || text.starts_with("git@");
+    let spec = match RepoSpec::parse(text, net.endpoint()) {
+        Ok(spec) if is_link || !text.contains('@') => spec,
+        // The error is about what was typed, not about the form that it is read as.
+        first => RepoSpec::parse(&format!("hf://{text}"), net.endpoint()).or(first).map_err(fault)?,
+    };
+    merge(spec, revision, None).map(|spec| Wanted { spec, net })
+}
+
+fn merge(mut spec: RepoSpec, revision: Option<&str>, subfolder: Option<&str>) -> Outcome<RepoSpec> {
+    let twice = |what: &str, one: &str, other: &str| {
+        Fault::new("usage", format!("two {what} are named: {one} and {other}")).advise("Name one.")
+    };
+    if let Some(revision) = revision {
+        match &spec.revision {
+            Some(named) if named != revision => return Err(twice("revisions", named, revision)),
+            _ => spec.revision = Some(revision.to_owned()),
+        }
+    }
+    if let Some(path) = subfolder.map(|path| path.trim_matches('/')).filter(|path| !path.is_empty()) {
+        match &spec.path {
+            Some(named) if named != path => return Err(twice("folders", named, path)),
+            _ => spec.path = Some(path.to_owned()),
+        }
+    }
+    if spec.revision.as_deref().is_some_and(str::is_empty) {
+        return Err(fault_of(ErrorKind::InvalidInput, "an empty revision"));
+    }
+    Ok(spec)
+}
+
+/// The network, as arguments and environment say.
+pub(crate) fn net(hub: &HubArgs) -> Outcome<NetConfig> {
+    NetConfig::new(hub.endpoint.as_deref(), &env).map_err(fault)
+}
+
+/// The revision that is shown where none is named.
+pub(crate) fn revision(spec: &RepoSpec) -> &str {
+    spec.revision.as_deref().unwrap_or("main")
+}
+
+/// Who asks the Hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The user: the token of this file, else the one that the Hub's own tools would use.
+    User { token_file: Option<PathBuf> },
+    /// Nobody, whatever the environment holds: a real token is nothing for a demo's Hub.
+    #[cfg(feature = "demo")]
+    Nobody,
+}
+
+impl From<&HubArgs> for Who {
+    fn from(hub: &HubArgs) -> Self {
+        Who::User { token_file: hub.token_file.clone() }
+    }
+}
+
+impl Who {
+    /// Reads the token, now.
+    pub(crate) fn token(&self) -> Outcome<Option<Token>> {
+        match self {
+            Who::User { token_file } => Token::find(token_file.as_deref(), &env).map_err(fault),
+            #[cfg(feature = "demo")]
+            Who::Nobody => Ok(None),
+        }
+    }
+}
+
+/// Memory for file content.
+pub(crate) fn budget_bytes(reader: &ReaderArgs) -> u64 {
+    match reader.read_ahead_mb {
+        Some(mb) => u64::from(mb) << 20,
+        None => {
+            ram::usable_bytes().map_or(BUDGET_BYTES_MAX / 2, |ram| (ram / 4).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX))
+        }
+    }
+}
+
+/// An engine for one mount.
+pub(crate) fn engine(net: NetConfig, who: &Who, reader: &ReaderArgs, runtime: Handle) -> Outcome<Engine> {
+    let mut config = ReaderConfig::default();
+    config.limits.budget_bytes = budget_bytes(reader);
+    if let Some(ms) = reader.stall_timeout_ms {
+        config.limits.stall_ms = u64::from(ms);
+    }
+    Engine::new(EngineConfig { net, token: who.token()?, reader: config }, runtime).map_err(fault)
+}
+
+/// A runtime for an engine or for questions to the Hub.
+pub(crate) fn runtime() -> Outcome<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.clamp(2, WORKERS_MAX))
+        .thread_name("weightless")
+        .enable_all()
+        .build()
+        .map_err(|error| io_fault("starting threads", &error))
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> HubArgs {
+        HubArgs { endpoint: Some("http://hub.test".into()), token_file: None }
+    }
+
+    #[test]
+    fn what_a_link_names_may_be_said_again_but_not_otherwise() {
+        #[track_caller]
+        fn check(repo_text: &str, revision: Option<&str>, subfolder: Option<&str>, expected: Option<&str>) {
+            let what = RepoArgs { repo: repo_text.into(), revision: revision.map(Into::into) };
+            let said = repo(&what, subfolder, &hub()).ok().map(|wanted| {
+                let RepoSpec { repo, revision, path } = wanted.spec;
+                format!("{repo} {} {}", revision.unwrap_or_default(), path.unwrap_or_default())
+            });
+            assert_eq!(said.as_deref(), expected);
+        }
+        check("a/b", None, None, Some("a/b  "));
+        check("a/b", Some("v1"), Some("/c/d/"), Some("a/b v1 c/d"));
+        check("a/b@v1", None, None, Some("a/b v1 "));
+        check("a/b@v1", Some("v1"), None, Some("a/b v1 "));
+        check("a/b@v1", Some("v2"), None, None);
+        check("http://hub.test/a/b/tree/v1/c", None, None, Some("a/b v1 c"));
+        check("http://hub.test/a/b/tree/v1/c", None, Some("c"), Some("a/b v1 c"));
+        check("http://hub.test/a/b/tree/v1/c", None, Some("d"), None);
+        check("a/b", Some(""), None, None);
+    }
+
+    #[test]
+    fn a_path_may_follow_a_repo_where_files_are_listed() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            let RepoSpec { repo, revision, path } = repo_and_path(text, None, &hub()).unwrap().spec;
+            let said = format!("{repo} {} {}", revision.unwrap_or_default(), path.unwrap_or_default());
+            assert_eq!(said, expected);
+        }
+        check("a/b", "a/b  ");
+        check("gpt2", "gpt2  ");
+        check("a/b/c/d", "a/b  c/d");
+        check("datasets/a/b/c", "datasets/a/b  c");
+        check("a/b@v1", "a/b v1 ");
+        check("a/b@v1/c", "a/b v1 c");
+        check("a/b@refs/pr/2/c", "a/b refs/pr/2 c");
+        check("http://hub.test/a/b/blob/v1/c/d", "a/b v1 c/d");
+    }
+}

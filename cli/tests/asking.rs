@@ -1,0 +1,80 @@
+//! Verbs that mount nothing, and what is said to whoever types something else.
+
+mod common;
+
+use common::World;
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_usage() {
+    let world = World::new();
+    for (words, hint) in [
+        ("mount", "REPO"),
+        ("mont org/model", "mount"),
+        ("mount org/model m --stall-timeout-ms 0", "stall-timeout-ms"),
+        ("mount org/model m --event-loops 0", "event-loops"),
+        ("unmount", "--all"),
+        ("mount not a repo", "unexpected"),
+        ("mount http://elsewhere.test/org/model m", "not one of the Hub"),
+        ("mount org/model@v1 m --revision main", "two revisions"),
+        ("ls org", "org"),
+    ] {
+        let said = world.say(words);
+        let expected = if words == "ls org" { 3 } else { 2 };
+        assert_eq!(said.code, expected, "{words}: {said:#?}");
+        assert!(said.err.contains(hint), "{words}: {}", said.err);
+        assert!(said.out.is_empty());
+    }
+}
+
+#[test]
+fn help_shows_every_verb_and_examples() {
+    let world = World::new();
+    let help = world.say("--help").ok().out;
+    for part in ["mount", "unmount", "status", "ls", "info", "demo", "Examples:", "Exit codes:"] {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+    assert!(!help.contains("host "), "the hidden verb stays hidden");
+    assert!(world.say("--version").ok().out.starts_with("weightless "));
+}
+
+#[test]
+fn nothing_mounted_is_said_and_is_no_error() {
+    let world = World::new();
+    assert_eq!(world.say("status").ok().out, "");
+    assert_eq!(world.say("status --json").ok().json()["mounts"], serde_json::json!([]));
+    world.say("unmount --all").ok();
+    let said = world.say("unmount org/model --json");
+    assert_eq!(said.code, 3);
+    assert_eq!(said.json()["error"]["code"], "not_mounted");
+}
+
+#[test]
+fn ls_lists_folders_files_and_everything_below() {
+    let world = World::new();
+    let names = |words: &str| -> Vec<String> {
+        let listed = world.say(words).ok().json();
+        listed.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut root = names("ls org/model --json");
+    root.sort();
+    assert_eq!(root, ["config.json", "model.safetensors", "new.txt", "onnx"]);
+    assert_eq!(names("ls org/model/onnx --json"), ["onnx/model.onnx"]);
+    assert_eq!(names("ls org/model/onnx/model.onnx --json"), ["onnx/model.onnx"]);
+    assert!(names("ls org/model@v1 --json --recursive").contains(&"onnx/model.onnx".to_owned()));
+    assert!(!names("ls org/model --revision v1 --json").contains(&"new.txt".to_owned()));
+
+    let text = world.say("ls org/model").ok().out;
+    assert!(text.contains("3.15 MB  model.safetensors\n") && text.contains("  onnx/\n"), "{text}");
+    assert_eq!(world.say("ls org/model/absent").code, 3);
+    assert_eq!(world.say("ls org/absent").code, 3);
+}
+
+#[test]
+fn info_tells_commit_size_and_files() {
+    let world = World::new();
+    let info = world.say("info org/model --json").ok().json();
+    assert_eq!(info["files"], 4);
+    assert_eq!(info["commit"].as_str().unwrap().len(), 40);
+    assert_eq!(info["tags"], serde_json::json!(["v1"]));
+    assert!(world.say("info org/model").ok().out.contains("in 4 files"));
+}
