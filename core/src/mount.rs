@@ -104,6 +104,11 @@ impl Mount {
         self.tree.node(id)
     }
 
+    /// Finds `name` in `parent` among what is known; asks nobody.
+    pub fn known(&self, parent: NodeId, name: &str) -> Option<Node> {
+        self.tree.known(parent, name)
+    }
+
     /// Finds `name` in `parent`. A listed folder answers at once; an unlisted one asks for this one name only.
     ///
     /// # Errors

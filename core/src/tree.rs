@@ -145,6 +145,13 @@ impl Tree {
         self.lock().store.node(id, &self.root)
     }
 
+    /// Finds `name` in `dir` among what is known; asks nobody.
+    pub fn known(&self, dir: NodeId, name: &str) -> Option<Node> {
+        let state = self.lock();
+        let child = state.store.find(state.store.ix(dir)?, name)?;
+        state.store.node(store::id(child), &self.root)
+    }
+
     /// Finds `name` in `dir`. Ready at once where the folder is listed or the name was asked for before; else one request,
     /// shared by all who ask for it now. [`ErrorKind::EntryNotFound`] is remembered: a commit does not change.
     pub async fn lookup(self: &Arc<Self>, dir: NodeId, name: &str) -> Result<Node> {

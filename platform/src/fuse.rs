@@ -19,7 +19,7 @@ mod answer;
 mod attributes;
 mod directories;
 mod extended;
-pub mod junk;
+mod junk;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]

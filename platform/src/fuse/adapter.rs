@@ -5,7 +5,7 @@ use super::answer::{guarded, inline_or_spawn};
 use super::attributes::{self, Common, NAME_BYTES_MAX};
 use super::directories::{Directories, Line, OpenFolder};
 use super::extended::{self, Fit};
-use super::os;
+use super::{junk, os};
 use crate::errors;
 use fuser::{
     AccessFlags, BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -99,6 +99,13 @@ impl Filesystem for Adapter {
         let Some(name) = name.to_str() else { return reply.error(Errno::ENOENT) };
         if name.len() > NAME_BYTES_MAX {
             return reply.error(Errno::ENAMETOOLONG);
+        }
+        if junk::is_junk(name) {
+            return guarded("lookup", || match self.mount.known(NodeId(parent.0), name) {
+                Some(node) => reply.entry(&ENTRY_TTL, &attributes::attributes(&node, &self.common), GENERATION),
+                // A guess, until the folder is listed; so the kernel is not to keep it.
+                None => reply.error(Errno::ENOENT),
+            });
         }
         let (common, found) = (self.common, self.mount.clone().lookup(NodeId(parent.0), name.into()));
         inline_or_spawn("lookup", self.mount.runtime(), async move {

@@ -34,11 +34,6 @@ pub(super) fn folder_attributes(id: NodeId, common: &Common) -> FileAttr {
     attr(id, FileType::Directory, 0o555, 0, common)
 }
 
-/// The answer that lets the kernel remember that a name does not exist: an entry without an inode.
-pub(super) fn absent(common: &Common) -> FileAttr {
-    attr(NodeId(0), FileType::RegularFile, 0, 0, common)
-}
-
 fn attr(id: NodeId, kind: FileType, perm: u16, size: u64, common: &Common) -> FileAttr {
     FileAttr {
         ino: INodeNo(id.0),

@@ -8,6 +8,7 @@ use nix::unistd::Uid;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
+use weightless_core::tree::NodeId;
 use weightless_core::{Error, ErrorKind, Result};
 
 mod attach;
@@ -28,9 +29,9 @@ pub(super) const CAPABILITIES: [InitFlags; 6] = [
 /// Nothing is written, so a close needs no flush.
 pub(super) const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_NOFLUSH;
 
-/// Tells the kernel, for `ttl`, that a name does not exist.
+/// Tells the kernel, for `ttl`, that a name does not exist: an entry without an inode, whose attributes nobody looks at.
 pub(super) fn absent(reply: ReplyEntry, ttl: &Duration, common: &Common) {
-    reply.entry(ttl, &attributes::absent(common), Generation(0));
+    reply.entry(ttl, &attributes::folder_attributes(NodeId(0), common), Generation(0));
 }
 
 /// Whether everyone may be let in.
