@@ -11,8 +11,12 @@ Examples:
   weightless status                                 what is mounted
   weightless unmount ~/qwen                         gone again
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 not allowed, 5 network or Hub, 6 mount point or driver.
-Colours are off when NO_COLOR is set or the output is not a terminal. WEIGHTLESS_LOG=debug says more.";
+Exit codes:
+  0 done             3 no such repo, revision, file or mount    5 network or Hub
+  1 failed           4 not allowed: login, token, licence       6 mount point or driver
+  2 wrong usage
+
+WEIGHTLESS_LOG=debug says more, NO_COLOR=1 takes the colours away.";
 
 /// Hugging Face repos as folders, without downloading them
 #[derive(Debug, Parser)]
@@ -51,7 +55,7 @@ pub(crate) struct HubArgs {
     #[arg(long, value_name = "URL", env = "WEIGHTLESS_ENDPOINT", hide_env_values = true)]
     pub(crate) endpoint: Option<String>,
     /// File that holds the token; without it HF_TOKEN, HF_TOKEN_PATH, then the file of `hf auth login`
-    #[arg(long, value_name = "FILE", env = "WEIGHTLESS_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "WEIGHTLESS_TOKEN_FILE", hide_env_values = true)]
     pub(crate) token_file: Option<PathBuf>,
 }
 
@@ -70,13 +74,13 @@ pub(crate) struct RepoArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReaderArgs {
     /// Memory for file content, in MiB [default: a quarter of the RAM, at most 1024]
-    #[arg(long, value_name = "MIB", env = "WEIGHTLESS_READ_AHEAD_MB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
+    #[arg(long, value_name = "MIB", env = "WEIGHTLESS_READ_AHEAD_MB", hide_env_values = true, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     pub(crate) read_ahead_mb: Option<u32>,
-    /// Threads that answer the kernel [default: 2]
-    #[arg(long, value_name = "N", env = "WEIGHTLESS_EVENT_LOOPS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// Threads that answer the kernel [default: one a core, 2 to 4]
+    #[arg(long, value_name = "N", env = "WEIGHTLESS_EVENT_LOOPS", hide_env_values = true, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) event_loops: Option<u16>,
     /// How long a connection may be silent before it is tried again, in ms [default: 30000]
-    #[arg(long, value_name = "MS", env = "WEIGHTLESS_STALL_TIMEOUT_MS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MS", env = "WEIGHTLESS_STALL_TIMEOUT_MS", hide_env_values = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) stall_timeout_ms: Option<u32>,
 }
 
@@ -86,7 +90,7 @@ Examples:
   weightless mount Qwen/Qwen2.5-0.5B                        at ~/Weightless/Qwen/Qwen2.5-0.5B
   weightless mount Qwen/Qwen2.5-0.5B ~/qwen                 at ~/qwen
   weightless mount org/name --revision v1.0 --subfolder onnx
-  path=$(weightless mount org/name)                         prints the absolute path and nothing else
+  path=$(weightless mount org/name)                         stdout is the absolute path alone
 
 The mount lives on after the command; `weightless unmount` ends it. With --foreground it lives until Ctrl-C.")]
 pub(crate) struct MountArgs {
@@ -180,7 +184,7 @@ pub(crate) struct DemoArgs {
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Folder with a model to serve; without it tensors are made up
-    #[arg(long, value_name = "FOLDER", env = "WEIGHTLESS_DEMO_MODEL")]
+    #[arg(long, value_name = "FOLDER", env = "WEIGHTLESS_DEMO_MODEL", hide_env_values = true)]
     pub(crate) model_dir: Option<PathBuf>,
 }
 

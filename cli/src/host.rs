@@ -74,7 +74,7 @@ async fn host(order: Order, runtime: &Runtime, announce: impl FnOnce(Started) ->
     notes.extend((os.cleared() > 0).then(|| format!("cleared a dead mount at {}", order.dir.display())));
     let hosted = Arc::new(Hosted {
         spec: order.wanted.spec,
-        endpoint: order.wanted.net.endpoint().to_string(),
+        endpoint: wanted::endpoint(&order.wanted.net).to_owned(),
         engine,
         mount,
         os,

@@ -71,6 +71,11 @@ fn merge(mut spec: RepoSpec, revision: Option<&str>, subfolder: Option<&str>) ->
     Ok(spec)
 }
 
+/// The Hub's address as people write it, without a slash at its end.
+pub(crate) fn endpoint(net: &NetConfig) -> &str {
+    net.endpoint().as_str().trim_end_matches('/')
+}
+
 /// The network, as arguments and environment say.
 pub(crate) fn net(hub: &HubArgs) -> Outcome<NetConfig> {
     NetConfig::new(hub.endpoint.as_deref(), &env).map_err(fault)

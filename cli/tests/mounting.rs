@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::Stdio;
 
 #[test]
 fn mount_prints_the_absolute_path_and_the_files_are_there() {
@@ -188,6 +189,55 @@ fn unmount_names_who_holds_a_busy_mount_and_lazily_lets_them_finish() {
     drop(file);
     watch.until_gone();
     assert!(world.status().is_empty());
+}
+
+#[test]
+fn a_stopped_process_is_shown_as_silent_and_its_folder_can_be_taken_away() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let pid = world.status()[0]["pid"].as_u64().unwrap();
+    let watch = Watch::on(&world.path(&format!("run/weightless/{pid}.sock")));
+    send(pid, "STOP");
+    let silent = world.status();
+    assert_eq!((&silent[0]["state"], &silent[0]["pid"]), (&"silent".into(), &pid.into()));
+    let refused = world.say("unmount m");
+    assert!(refused.code == 1 && refused.err.contains("--lazy"), "{refused:#?}");
+    world.say("unmount m --lazy").ok();
+    assert!(world.mounted().is_empty());
+    send(pid, "CONT");
+    watch.until_gone();
+}
+
+#[test]
+fn a_start_that_nobody_waits_for_is_undone() {
+    let world = World::new();
+    let dir = world.path("m");
+    let mut command = world.command(["host", "org/model", dir.to_str().unwrap()]);
+    let mut host = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(host.stdout.take());
+    let mut log = String::new();
+    host.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert_eq!(host.wait().unwrap().code(), Some(1), "{log}");
+    assert!(log.contains("nobody waits for this mount"), "{log}");
+    assert!(world.mounted().is_empty() && !dir.exists() && world.left("json").is_empty());
+}
+
+#[test]
+fn mounts_side_by_side_are_each_listed_with_their_process() {
+    let world = World::new();
+    let names = ["a", "b", "c", "d"];
+    for name in names {
+        world.run(["mount", "org/model", name]).ok();
+    }
+    let mounts = world.status();
+    let dirs: HashSet<_> = mounts.iter().map(|mount| mount["dir"].as_str().unwrap().to_owned()).collect();
+    let pids: HashSet<_> = mounts.iter().map(|mount| mount["pid"].as_u64().unwrap()).collect();
+    assert_eq!(dirs, names.map(|name| world.path(name).to_str().unwrap().to_owned()).into());
+    assert_eq!(pids.len(), names.len());
+    let table = world.say("status").ok().out;
+    assert_eq!(table.lines().filter(|line| line.contains("org/model@main")).count(), names.len(), "{table}");
+    world.say("unmount org/model").ok();
+    assert!(world.mounted().is_empty());
 }
 
 #[test]

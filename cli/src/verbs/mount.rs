@@ -72,7 +72,7 @@ fn there_already(order: &Order) -> Outcome<Option<MountStatus>> {
         && there.status.repo == spec.repo.to_string()
         && there.status.revision == wanted::revision(spec)
         && there.status.subfolder == spec.path.as_deref().unwrap_or_default()
-        && there.status.endpoint == order.wanted.net.endpoint().as_str();
+        && there.status.endpoint == wanted::endpoint(&order.wanted.net);
     if same { Ok(Some(there.status)) } else { Err(busy(order, &there.status)) }
 }
 
@@ -147,7 +147,7 @@ fn host_words(args: &MountArgs, order: &Order) -> Vec<String> {
     let spec = &order.wanted.spec;
     let mut words = vec!["host".to_owned()];
     let mut option = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("--{name}={value}")));
-    option("endpoint", Some(order.wanted.net.endpoint().to_string()));
+    option("endpoint", Some(wanted::endpoint(&order.wanted.net).to_owned()));
     option("revision", spec.revision.clone());
     option("subfolder", spec.path.clone());
     if let Who::User { token_file: Some(path) } = &order.who {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -38,6 +39,15 @@ pub(crate) struct Lifetimes {
     pub(crate) xet_token: Duration,
 }
 
+/// Uploads that were allowed and not committed; a client has at most some dozens.
+const PENDING_GRANTS_MAX: usize = 1_024;
+
+#[derive(Debug, Default)]
+struct Grants {
+    pending: HashMap<String, Grant>,
+    given: u64,
+}
+
 /// An upload of a xorb that was allowed.
 #[derive(Debug)]
 pub(crate) struct Grant {
@@ -68,9 +78,10 @@ pub(crate) struct Hub {
     /// What the data host serves under a SHA-256. Std: held for map operations alone.
     objects: Mutex<HashMap<String, ByteSource>>,
     /// Xorb uploads that were allowed and not yet committed. Std: held for map operations alone.
-    grants: Mutex<Vec<Option<Grant>>>,
+    grants: Mutex<Grants>,
     /// Std: one writer of repos at a time, readers go on.
-    pub(crate) write_turn: Mutex<()>,
+    write_turn: Mutex<()>,
+    requests: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +102,7 @@ impl Hub {
             objects: Mutex::default(),
             grants: Mutex::default(),
             write_turn: Mutex::default(),
+            requests: AtomicU64::default(),
         }
     }
 
@@ -149,17 +161,27 @@ impl Hub {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner).insert(sha256, source);
     }
 
-    pub(crate) fn add_grant(&self, grant: Grant) -> String {
+    /// A number that no request had before.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Allows an upload; `None` if too many wait for their data.
+    pub(crate) fn add_grant(&self, length: u64) -> Option<String> {
         let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
-        grants.push(Some(grant));
-        (grants.len() - 1).to_string()
+        if grants.pending.len() >= PENDING_GRANTS_MAX {
+            return None;
+        }
+        grants.given += 1;
+        let id = format!("grant-{}", grants.given);
+        grants.pending.insert(id.clone(), Grant { length, data: None });
+        Some(id)
     }
 
     /// Keeps the data of a grant until it is committed.
     pub(crate) fn fill_grant(&self, id: &str, data: bytes::Bytes) -> Granted {
         let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
-        let index: Option<usize> = id.parse().ok();
-        match index.and_then(|index| grants.get_mut(index)?.as_mut()) {
+        match grants.pending.get_mut(id) {
             None => Granted::NoGrant,
             Some(grant) if grant.data.is_some() => Granted::Before,
             Some(grant) if grant.length != data.len() as u64 => Granted::OtherLength,
@@ -171,8 +193,7 @@ impl Hub {
     }
 
     pub(crate) fn take_grant(&self, id: &str) -> Option<Grant> {
-        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
-        grants.get_mut(id.parse::<usize>().ok()?)?.take()
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner).pending.remove(id)
     }
 
     /// Changes a repo by a copy; readers see the old or the new one.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 use weightless_hub_sim::{HubSim, RepoDef, RepoKind, demo_repos};
 
 /// A Hugging Face Hub on loopback.
@@ -43,7 +44,11 @@ async fn main() -> Result<()> {
         sim.owner_token(),
         sim.reader_token()
     );
-    tokio::signal::ctrl_c().await.context("cannot wait for Ctrl-C")
+    let mut terminated = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.context("cannot wait for Ctrl-C"),
+        _ = terminated.recv() => Ok(()),
+    }
 }
 
 fn served_dir(argument: &str) -> Result<RepoDef> {

@@ -22,8 +22,6 @@ pub(super) fn caller(headers: &HeaderMap) -> Caller {
         _ if value.is_empty() => Caller::Anonymous,
         Some(OWNER_TOKEN) => Caller::Owner,
         Some(READER_TOKEN) => Caller::Reader,
-        // git-lfs sends the token as a password.
-        None if value.starts_with("Basic ") => Caller::Owner,
         _ => Caller::Unknown,
     }
 }

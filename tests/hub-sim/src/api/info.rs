@@ -53,6 +53,9 @@ pub(super) fn facts(repo: &Repo, commit: Option<usize>) -> Map<String, Value> {
         ("likes".to_owned(), json!(facts.likes)),
         ("tags".to_owned(), json!(tags)),
     ]);
+    if repo.kind == RepoKind::Space {
+        map.insert("sdk".into(), json!("static"));
+    }
     if repo.kind == RepoKind::Model {
         map.insert("modelId".into(), json!(repo.id));
         for (key, value) in [("pipeline_tag", &facts.pipeline_tag), ("library_name", &facts.library)] {

@@ -27,6 +27,11 @@ use route::{RepoRoute, Route};
 /// Bodies of commits carry small files inline; the Hub takes no larger one.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
+/// The Hub counts requests of its API and of files apart, and says so in every answer. The simulator never runs out:
+/// a script of the network answers 429.
+const API_QUOTA: (&str, &str) = ("\"api\";r=999;t=300", "\"fixed window\";\"api\";q=1000;w=300");
+const RESOLVER_QUOTA: (&str, &str) = ("\"resolvers\";r=4999;t=300", "\"fixed window\";\"resolvers\";q=5000;w=300");
+
 /// A request, parsed as far as all routes need it.
 pub(crate) struct Ask {
     pub(crate) hub: Arc<Hub>,
@@ -46,6 +51,8 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
 
 async fn answer(State(hub): State<Arc<Hub>>, request: axum::extract::Request) -> Response {
     let (parts, body) = request.into_parts();
+    let request_id = format!("Root=1-sim-{:08}", hub.next_request());
+    let is_file = !parts.uri.path().starts_with("/api/");
     let mut response = match axum::body::to_bytes(body, BODY_BYTES_MAX).await {
         Err(error) => Refusal::bad_request(format!("cannot read the body: {error}")).into_response(),
         Ok(body) => {
@@ -62,14 +69,17 @@ async fn answer(State(hub): State<Arc<Hub>>, request: axum::extract::Request) ->
         }
     };
     let headers = response.headers_mut();
-    headers.insert("ratelimit", HeaderValue::from_static("\"api\";r=4999;t=300"));
-    headers.insert("ratelimit-policy", HeaderValue::from_static("\"fixed window\";\"api\";q=5000;w=300"));
-    headers.insert("x-request-id", HeaderValue::from_static("Root=1-hub-sim"));
+    let (limit, policy) = if is_file { RESOLVER_QUOTA } else { API_QUOTA };
+    headers.insert("ratelimit", HeaderValue::from_static(limit));
+    headers.insert("ratelimit-policy", HeaderValue::from_static(policy));
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        headers.insert("x-request-id", id);
+    }
     response
 }
 
 fn dispatch(ask: &Ask) -> Result<Response, Refusal> {
-    let route = Route::parse(&ask.path).ok_or_else(Refusal::no_route)?;
+    let route = Route::parse(&ask.path).filter(|route| route.takes(&ask.method)).ok_or_else(Refusal::no_route)?;
     match route {
         Route::WhoAmI => access::who_am_i(ask),
         Route::Search { kind } => search::search(ask, kind),

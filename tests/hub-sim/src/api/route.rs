@@ -1,5 +1,7 @@
 //! Reads a path into what it asks for. Never looks at repos.
 
+use http::Method;
+
 use crate::http::segments;
 use crate::repo::RepoKind;
 use crate::sign::Scope;
@@ -78,6 +80,24 @@ const WORDS: [&str; 13] = [
 ];
 
 impl Route {
+    /// Whether the Hub knows this method here.
+    pub(super) fn takes(&self, method: &Method) -> bool {
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        match self {
+            Self::WhoAmI | Self::Search { .. } => reads,
+            Self::CreateRepo | Self::ValidateYaml => *method == Method::POST,
+            Self::DeleteRepo => *method == Method::DELETE,
+            Self::Repo { rest, .. } => match rest {
+                RepoRoute::PathsInfo { .. }
+                | RepoRoute::Preupload { .. }
+                | RepoRoute::Commit { .. }
+                | RepoRoute::LfsBatch => *method == Method::POST,
+                RepoRoute::Branch { .. } | RepoRoute::Tag { .. } => matches!(*method, Method::POST | Method::DELETE),
+                _ => reads,
+            },
+        }
+    }
+
     pub(super) fn parse(path: &str) -> Option<Self> {
         let segments = segments(path)?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();

@@ -15,7 +15,7 @@ use xet_core_structures::metadata_shard::file_structs::MDBFileInfo;
 use xet_core_structures::metadata_shard::streaming_shard::MDBMinimalShard;
 
 use crate::http::Refusal;
-use crate::hub::{Grant, Hub};
+use crate::hub::Hub;
 use crate::xet::XetFile;
 
 /// Where the data host takes xorbs that a grant was given for.
@@ -38,7 +38,8 @@ pub(super) fn grant(hub: &Hub, hash: &MerkleHash, body: &Bytes) -> Result<Respon
     let asked: serde_json::Value =
         serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
     let length = asked["length"].as_u64().ok_or_else(|| Refusal::bad_request("\"length\" is required"))?;
-    let id = hub.add_grant(Grant { length, data: None });
+    let too_many = || Refusal::new(StatusCode::NOT_FOUND, "", "no grants at the moment");
+    let id = hub.add_grant(length).ok_or_else(too_many)?;
     let path = format!("/{GRANT_FOLDER}/{id}");
     let query = hub.signer.query(&path, "", hub.lifetimes().signed_url);
     let answer = json!({
