@@ -1,0 +1,21 @@
+//! What Linux says of a process: CPU time and peak memory. Never of this one's readers.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// User and system time so far, in ticks of 10 ms.
+pub(super) fn cpu(pid: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name may hold spaces; fields 14 and 15 are the twelfth and thirteenth after it.
+    let (_, after_name) = stat.rsplit_once(") ").context("no name in stat")?;
+    let ticks = after_name.split(' ').skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
+}
+
+/// The most memory it has had resident, in MiB.
+pub(super) fn peak_mib(pid: u32) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+}
