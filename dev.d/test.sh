@@ -66,11 +66,10 @@ run_as_user() {
     home=$(mktemp -d /tmp/weightless-user.XXXXXX)
     trap 'rm -rf "$home"' EXIT
     mkdir -m 700 "$home/run" "$home/tmp"
+    chmod 755 "$home"
     chown -R nobody: "$home"
     export WEIGHTLESS_USER_HOME=$home
     export "CARGO_TARGET_${host}_RUNNER=$ROOT/dev.d/as-user.sh"
-    # In a mount namespace of its own, where folders on the way that are closed to others can be opened without
-    # changing them for real.
-    unshare --mount --propagation private dev.d/open-way.sh "$ROOT" "${CARGO_TARGET_DIR:-$ROOT}" "$WEIGHTLESS_DEV_CACHE" -- \
+    unshare --mount --propagation private dev.d/user-view.sh "$ROOT" "${CARGO_TARGET_DIR:-$ROOT}" "$WEIGHTLESS_DEV_CACHE" -- \
         cargo nextest run --workspace -E "$USER_TESTS" "$@"
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# open-way.sh FOLDER... -- COMMAND...: runs the command where every folder on the way to the FOLDERs may be entered by all.
-# A closed one (a clone below /root, say) gets an overlay whose top layer has the wider mode; the real one stays as it
-# is. To be started in a private mount namespace, as root.
+# user-view.sh FOLDER... -- COMMAND...: runs the command where an ordinary user may do what a desktop lets users do: enter
+# every folder on the way to the FOLDERs, and use /dev/fuse. The real folders and the real device keep their modes. To be
+# started in a private mount namespace, as root.
 set -euo pipefail
 
+# A closed folder (a clone below /root, say) gets an overlay whose top layer has the wider mode.
 # Opens the outermost closed folder on the way by an overlay, and those below it inside that overlay.
 open_way() {
     local at="" covered=no name
@@ -27,6 +28,17 @@ cover() {
     mount -t overlay -o "lowerdir=$1,upperdir=$top/upper,workdir=$top/work" overlay "$1"
 }
 
+# udev gives the device mode 666; some containers and small systems have it for root alone.
+open_fuse() {
+    [ "$(stat -c %a /dev/fuse)" != 666 ] || return 0
+    local top
+    top=$(mktemp -d)
+    mount -t tmpfs -o mode=755 tmpfs "$top"
+    mknod -m 666 "$top/fuse" c 10 229
+    mount --bind "$top/fuse" /dev/fuse
+}
+
+open_fuse
 while [ "$1" != -- ]; do
     open_way "$1"
     shift
