@@ -31,6 +31,9 @@ mod stats;
 mod token;
 mod xet;
 
+#[cfg(test)]
+mod tests;
+
 pub use origin::{Location, Origin, XetToken};
 pub use stats::{Statistics, Traffic};
 
