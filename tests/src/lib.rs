@@ -1,3 +1,5 @@
 //! What the tests of promises to users share, and the benchmarks.
 
 pub mod bench;
+#[cfg(target_os = "linux")]
+pub mod mounted;

@@ -11,50 +11,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use tempfile::TempDir;
-use tokio::runtime::Runtime;
 use weightless_core::ErrorKind;
-use weightless_core::engine::{Engine, EngineConfig};
-use weightless_core::net::NetConfig;
-use weightless_core::reader::ReaderConfig;
-use weightless_core::repo::RepoSpec;
 use weightless_hub_sim::net::{Route, stall};
-use weightless_hub_sim::{Content, HubSim, RepoDef, RepoKind, Storage};
-use weightless_platform::{MountOptions, OsMount, mounts};
-
-const REPO: &str = "org/folder";
-
-/// A Hub with one repo, mounted at `at`. Fields are dropped in their order: the mount before what serves it.
-struct Mounted {
-    mount: OsMount,
-    engine: Engine,
-    hub: HubSim,
-    runtime: Runtime,
-    at: PathBuf,
-    _folder: TempDir,
-}
-
-fn mounted(repo: RepoDef) -> Mounted {
-    let runtime = Runtime::new().expect("a runtime");
-    let hub = runtime.block_on(HubSim::builder().repo(repo).start()).expect("a Hub");
-    let net = NetConfig::new(Some(hub.endpoint()), &|_| None).expect("an endpoint");
-    let spec = RepoSpec::parse(REPO, net.endpoint()).expect("a repo's name");
-    let config = EngineConfig { net, token: None, reader: ReaderConfig::default() };
-    let engine = Engine::new(config, runtime.handle().clone()).expect("an engine");
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().canonicalize().expect("its path");
-    let repo = runtime.block_on(engine.mount(spec)).expect("the repo is there");
-    let mount = OsMount::start(repo, &at, &MountOptions::default()).expect("it mounts");
-    assert_eq!((mount.at(), mount.cleared()), (at.as_path(), 0));
-    Mounted { mount, engine, hub, runtime, at, _folder: folder }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = self.runtime.block_on(self.mount.unmount_lazily());
-        self.engine.shut_down();
-    }
-}
+use weightless_hub_sim::{Content, RepoDef, RepoKind, Storage};
+use weightless_platform::mounts;
+use weightless_tests::mounted::{Mounted, REPO};
 
 /// What a walk sees: folders as `None`, files with their bytes.
 type Seen = BTreeMap<PathBuf, Option<Vec<u8>>>;
@@ -97,7 +58,7 @@ fn a_mount_holds_the_names_sizes_and_bytes_of_the_commit() {
             .extend(Path::new(path).ancestors().skip(1).filter(|p| p.parent().is_some()).map(|p| (p.to_owned(), None)));
         repo = repo.file_as(path, content, storage);
     }
-    let mounted = mounted(repo);
+    let mounted = Mounted::new(repo);
 
     let me = fs::metadata("/proc/self").expect("this process");
     let mut seen = Seen::new();
@@ -118,7 +79,7 @@ fn a_mount_holds_the_names_sizes_and_bytes_of_the_commit() {
 fn reads_anywhere_in_a_file_give_its_bytes() {
     let content = Content::random(7, 3_000_001);
     let whole = content.to_bytes().expect("bytes");
-    let mounted = mounted(RepoDef::model(REPO).file_as("f", content, Storage::Xet));
+    let mounted = Mounted::new(RepoDef::model(REPO).file_as("f", content, Storage::Xet));
     let file = File::open(mounted.at.join("f")).expect("it opens");
     let table: [(u64, usize); 8] = [
         (0, 1),
@@ -152,7 +113,7 @@ fn mkfifo(at: &Path) -> io::Result<()> {
 
 #[test]
 fn nothing_in_a_mount_can_be_changed() {
-    let mounted = mounted(RepoDef::model(REPO).file("dir/file", Content::text("x")));
+    let mounted = Mounted::new(RepoDef::model(REPO).file("dir/file", Content::text("x")));
     let (file, dir, new) = (mounted.at.join("dir/file"), mounted.at.join("dir"), mounted.at.join("dir/new"));
     let open = |options: &mut OpenOptions| options.open(&file).map(drop);
     let reading = File::open(&file).expect("it opens");
@@ -187,7 +148,7 @@ fn five_thousand_names_are_listed_once_for_each_who_lists() {
     let names: BTreeSet<String> = (0..5_000).map(|number| format!("file-{number:05}.json")).collect();
     let repo =
         names.iter().fold(RepoDef::model(REPO), |repo, name| repo.file(format!("many/{name}"), Content::text(&**name)));
-    let mounted = mounted(repo);
+    let mounted = Mounted::new(repo);
     let many = mounted.at.join("many");
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -211,7 +172,7 @@ fn a_file_tells_its_commit_and_hashes() {
         Content::text("small"),
         Storage::Git,
     );
-    let mounted = mounted(repo);
+    let mounted = Mounted::new(repo);
     let commit = mounted.hub.commit_sha(RepoKind::Model, REPO, "main").expect("a commit");
     let facts = |path| mounted.hub.file(RepoKind::Model, REPO, "main", path).expect("a file");
     let (xet, git) = (facts("xet"), facts("git"));
@@ -249,7 +210,7 @@ fn a_file_tells_its_commit_and_hashes() {
 #[test]
 fn df_shows_the_repo_as_a_full_read_only_disk() {
     let repo = RepoDef::model(REPO).file("a", Content::zeros(10_000_000)).file("b/c", Content::text("x"));
-    let mounted = mounted(repo);
+    let mounted = Mounted::new(repo);
     let found = rustix::fs::statvfs(&mounted.at).expect("it has numbers");
     let size = found.f_blocks * found.f_frsize;
     assert!((10_000_001..10_000_001 + 2 * found.f_frsize).contains(&size), "{size}");
@@ -263,7 +224,7 @@ fn df_shows_the_repo_as_a_full_read_only_disk() {
 
 #[test]
 fn locks_are_the_kernels_own() {
-    let mounted = mounted(RepoDef::model(REPO).file("f", Content::text("x")));
+    let mounted = Mounted::new(RepoDef::model(REPO).file("f", Content::text("x")));
     let open = || File::open(mounted.at.join("f")).expect("it opens");
     let (first, second) = (open(), open());
     rustix::fs::flock(&first, FlockOperation::NonBlockingLockExclusive).expect("free");
@@ -275,7 +236,7 @@ fn locks_are_the_kernels_own() {
 #[test]
 fn a_name_that_is_no_utf8_or_too_long_is_refused_in_words_of_the_system() {
     use std::os::unix::ffi::OsStrExt;
-    let mounted = mounted(RepoDef::model(REPO).file("f", Content::text("x")));
+    let mounted = Mounted::new(RepoDef::model(REPO).file("f", Content::text("x")));
     let table: [(&[u8], io::ErrorKind); 5] = [
         (b"\xff\xfe", io::ErrorKind::NotFound),
         (b"absent", io::ErrorKind::NotFound),
@@ -291,7 +252,7 @@ fn a_name_that_is_no_utf8_or_too_long_is_refused_in_words_of_the_system() {
 
 #[test]
 fn unmounting_works_within_a_second_while_a_read_waits_for_a_silent_network() {
-    let mounted = mounted(RepoDef::model(REPO).file_as("f", Content::random(1, 1 << 20), Storage::Xet));
+    let mounted = Mounted::new(RepoDef::model(REPO).file_as("f", Content::random(1, 1 << 20), Storage::Xet));
     let silence = mounted.hub.network().script().on(Route::XorbData).always().run([stall()]);
     let plain = mounted.hub.network().script().on(Route::PlainData).always().run([stall()]);
     let mut file = File::open(mounted.at.join("f")).expect("it opens");
@@ -314,7 +275,7 @@ fn unmounting_works_within_a_second_while_a_read_waits_for_a_silent_network() {
 
 #[test]
 fn an_unmount_from_outside_is_noticed() {
-    let mounted = mounted(RepoDef::model(REPO).file("f", Content::text("x")));
+    let mounted = Mounted::new(RepoDef::model(REPO).file("f", Content::text("x")));
     let ended = mounted.mount.ended();
     let entry = mounts::find(&mounted.at).expect("the table is read").expect("it is mounted");
     mounts::unmount(&entry, mounts::Unmount::Strict).expect("nobody uses it");

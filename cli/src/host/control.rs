@@ -278,7 +278,8 @@ mod tests {
             let server = Server::open(temp.path().join("1.sock"), Arc::new(Nothing)).unwrap();
             let mut client = UnixStream::connect(server.socket()).await.unwrap();
             server.close().await;
-            assert_eq!(client.read(&mut [0; 1]).await.unwrap(), 0);
+            // A connection that the server had not accepted yet is reset rather than ended.
+            assert!(matches!(client.read(&mut [0; 1]).await, Ok(0) | Err(_)));
         });
     }
 }
