@@ -10,7 +10,8 @@ dev_check() {
     part "licences and bans" 3 check_deny
     part "clippy" 15 cargo clippy --workspace --all-targets -- -D warnings
     part "documentation" 4 check_doc
-    part "crate edges" 20 cargo nextest run -p weightless-tests --test edges
+    # The whole workspace, so that dependencies are built with the features that the tests build them with: once.
+    part "crate edges" 25 cargo nextest run --workspace -E "binary(edges)"
     parts_end
 }
 
