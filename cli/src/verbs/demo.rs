@@ -47,6 +47,7 @@ fn tell(started: &Started, endpoint: &str) {
         output::note(note);
     }
     let dir = &started.mount.dir;
+    let weightless = own_name();
     output::line(dir);
     output::note(format_args!(
         "
@@ -56,10 +57,19 @@ In a second terminal, try:
   ls -l {dir}
   sha256sum {dir}/model.safetensors
   python3 -c 'from safetensors import safe_open; f = safe_open(\"{dir}/model.safetensors\", \"np\"); print(f.keys())'
-  weightless status
-  weightless ls {REPO} --endpoint {endpoint}
-  weightless mount {REPO} ~/demo --endpoint {endpoint}
+  {weightless} status
+  {weightless} ls {REPO} --endpoint {endpoint}
+  {weightless} mount {REPO} ~/demo --endpoint {endpoint}
 
 Ctrl-C here unmounts it."
     ));
+}
+
+/// What a second terminal calls this program: its name where the shell found it by that, else its path.
+fn own_name() -> String {
+    let called = std::env::args_os().next().map(std::path::PathBuf::from).unwrap_or_default();
+    if called.components().count() == 1 {
+        return called.display().to_string();
+    }
+    std::env::current_exe().unwrap_or(called).display().to_string()
 }
