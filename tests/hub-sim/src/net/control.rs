@@ -3,7 +3,7 @@
 //!
 //! | request | does |
 //! | --- | --- |
-//! | `GET /__sim/counters` | the [`Snapshot`](super::Snapshot) |
+//! | `GET /__sim/counters` | the [`Snapshot`] |
 //! | `GET /__sim/requests` | the latest request lines |
 //! | `POST /__sim/reset` | counters to zero |
 //! | `GET`, `PUT /__sim/link` | the [`Link`]; a profile's name sets that profile |
