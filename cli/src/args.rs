@@ -51,7 +51,7 @@ pub(crate) enum Verb {
 /// How the Hub is reached and who asks.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HubArgs {
-    /// Address of the Hub; without it HF_ENDPOINT, then https://huggingface.co
+    /// Address of the Hub; without it HF_ENDPOINT, then the Hub at huggingface.co
     #[arg(long, value_name = "URL", env = "WEIGHTLESS_ENDPOINT", hide_env_values = true)]
     pub(crate) endpoint: Option<String>,
     /// File that holds the token; without it HF_TOKEN, HF_TOKEN_PATH, then the file of `hf auth login`
@@ -96,7 +96,7 @@ The mount lives on after the command; `weightless unmount` ends it. With --foreg
 pub(crate) struct MountArgs {
     #[command(flatten)]
     pub(crate) what: RepoArgs,
-    /// Where; an empty or absent folder [default: ~/Weightless/<org>/<name>]
+    /// Where; an empty or absent folder [default: `~/Weightless/ORG/NAME`]
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Show this folder of the repo only

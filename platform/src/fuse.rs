@@ -2,7 +2,7 @@
 //! no thread of ours waits for the network.
 //!
 //! One thread per event loop takes requests from the kernel; what the core can answer from memory is answered there, and
-//! the rest is handed to its runtime with the reply in its pocket ([`answer`]).
+//! the rest is handed to its runtime with the reply in its pocket.
 
 use crate::mounts::{self, MountEntry, MountSource, Unmount};
 use crate::{MountOptions, driver};
