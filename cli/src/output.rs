@@ -27,7 +27,16 @@ impl Format {
 
 /// A line of a result.
 pub(crate) fn line(text: impl std::fmt::Display) {
-    anstream::println!("{text}");
+    use std::io::Write;
+    match writeln!(anstream::stdout(), "{text}") {
+        Ok(()) => {}
+        // Whoever read has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            note(format_args!("weightless: the result cannot be written: {error}"));
+            std::process::exit(1);
+        }
+    }
 }
 
 /// A line for the person at the terminal, beside the result.
@@ -38,7 +47,7 @@ pub(crate) fn note(text: impl std::fmt::Display) {
 /// A result for programs.
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => anstream::println!("{text}"),
+        Ok(text) => line(text),
         Err(error) => note(format_args!("weightless: the result cannot be written as JSON: {error}")),
     }
 }

@@ -209,9 +209,7 @@ impl ErrorKind {
             FileRefused => {
                 row("file_refused", "the data host refuses this file", "Other files are not affected.", Never, Warn)
             }
-            RateLimited => {
-                row("rate_limited", "the Hub asks to slow down", "Waiting until the time it named.", AtReset, Warn)
-            }
+            RateLimited => row("rate_limited", "the Hub asks to slow down", "Try again in a while.", AtReset, Warn),
             Offline => row(
                 "offline",
                 "the Hub cannot be reached",

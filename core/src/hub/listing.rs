@@ -152,7 +152,9 @@ impl Hub {
             }
         };
         let name = if dir.is_empty() { repo.to_string() } else { format!("{repo}/{dir}") };
-        let answer = self.get(url, self.question(Subject::Entry, repo, name.clone())).await?;
+        // Every commit has a root: only the Hub's own code says that it is empty, and a bare 404 (of a proxy, say) does not.
+        let subject = if dir.is_empty() { Subject::Revision } else { Subject::Entry };
+        let answer = self.get(url, self.question(subject, repo, name.clone())).await?;
         let next = match answer.header("link").and_then(next_link) {
             None => None,
             Some(link) => {

@@ -154,6 +154,20 @@ async fn an_empty_repo_is_an_empty_folder() {
 }
 
 #[tokio::test]
+async fn only_the_hub_itself_says_that_a_commit_is_empty() {
+    for (code, is_empty) in [(Some("EntryNotFound"), true), (None, false)] {
+        let server = Server::start(move |_| {
+            let reply = Reply::new(404);
+            if let Some(code) = code { reply.with("x-error-code", code) } else { reply }
+        })
+        .await;
+        let config = NetConfig::new(Some(server.url.as_str()), &|_| None).unwrap();
+        let tree = open(&Arc::new(Hub::new(config, None).unwrap()), None).await;
+        assert_eq!(tree.is_ok(), is_empty, "{code:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_big_folder_is_listed_in_its_pages_once_for_all_callers() {
     let (server, hub) = big(50_000).serve().await;
     let tree = open(&hub, None).await.unwrap();
