@@ -1,18 +1,19 @@
 //! Cuts a range of a file into the pieces that are asked for and carried side by side. Pure; knows no network.
 //!
 //! A signed URL takes only the range it was signed for, so the piece for which a reconstruction is asked is also the least
-//! that a connection carries. Pieces lie on a grid, so that a second pass asks for the same ones, and never cross a cell.
+//! that a connection carries. Pieces lie on a grid, so that a second pass asks for the same ones; their sizes divide the
+//! plan's 32 MiB cells.
 
 use std::ops::Range;
 
-/// No piece crosses a multiple of this, as no fetch of the plan does.
-pub(crate) const CELL_BYTES: u64 = 32 << 20;
 /// The largest piece. A border between pieces costs the chunk that it cuts (about 80 KiB) twice: 1 % here.
 pub(crate) const PIECE_BYTES_MAX: u64 = 8 << 20;
 /// The smallest piece that a longer range is cut into, where border chunks cost 4 %.
 pub(crate) const PIECE_BYTES_MIN: u64 = 2 << 20;
 /// A range up to this long is one piece: a 4 MiB read (17 blocks, where it starts inside one) costs one request a xorb.
 const UNCUT_BYTES_MAX: u64 = 9 << 19;
+/// The grid of a range that is not cut.
+const UNCUT: u64 = u64::MAX;
 /// Connections that fill a link (300 MB/s over 40 MB/s each, rounded up). With fewer at work, ranges are cut finer.
 const LANES: u64 = 8;
 
@@ -20,7 +21,7 @@ const LANES: u64 = 8;
 pub(crate) fn grid(range: &Range<u64>, busy: usize) -> u64 {
     let len = range.end - range.start;
     if len <= UNCUT_BYTES_MAX {
-        return CELL_BYTES;
+        return UNCUT;
     }
     let free = LANES.saturating_sub(busy as u64).max(1);
     (len / free).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX).next_power_of_two().min(PIECE_BYTES_MAX)
@@ -57,8 +58,10 @@ mod tests {
         check(0..32, 5, 8);
         check(0..32, 100, 8);
         check(0..9, 0, 2);
-        check(3..7, 0, 32);
         check(3..8, 0, 2);
+        for small in [3 * MIB..7 * MIB, 30 * MIB..30 * MIB + UNCUT_BYTES_MAX, 0..1] {
+            assert_eq!(cut(small.clone(), grid(&small, 0)).collect::<Vec<_>>(), [small]);
+        }
     }
 
     #[test]
