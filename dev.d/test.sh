@@ -64,11 +64,12 @@ run_as_user() {
     local host home
     host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
     home=$(mktemp -d /tmp/weightless-user.XXXXXX)
-    trap 'rm -rf "$home"' EXIT
     mkdir -m 700 "$home/run" "$home/tmp"
     chmod 755 "$home"
     chown -R nobody: "$home"
     export WEIGHTLESS_USER_HOME=$home
+    # By the global name: `home` is gone when the subshell ends.
+    trap 'rm -rf "$WEIGHTLESS_USER_HOME"' EXIT
     export "CARGO_TARGET_${host}_RUNNER=$ROOT/dev.d/as-user.sh"
     unshare --mount --propagation private dev.d/user-view.sh "$ROOT" "${CARGO_TARGET_DIR:-$ROOT}" "$WEIGHTLESS_DEV_CACHE" -- \
         cargo nextest run --workspace -E "$USER_TESTS" "$@"
