@@ -472,7 +472,7 @@ impl Driver {
         }
     }
 
-    /// When the ticker should look next: at the plan's timeout, and often enough to notice a sleep while bytes are awaited.
+    /// When the plan wants to be told the time; `tick` looks more often while bytes are awaited.
     fn due(&self) -> Option<Time> {
         self.plan.next_timeout()
     }
