@@ -24,7 +24,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
-use weightless_control::{Fault, MountState, MountStatus, Process, StatusReply, Unmount, UnmountManner, Unmounted};
+use weightless_control::{
+    EngineStatus, Fault, MountState, MountStatus, StatusReply, Unmount, UnmountManner, Unmounted,
+};
 use weightless_core::engine::Engine;
 use weightless_core::mount::Mount;
 use weightless_core::repo::RepoSpec;
@@ -152,20 +154,22 @@ struct Hosted {
 impl Hosted {
     fn mount_status(&self) -> MountStatus {
         let counters = self.mount.counters();
+        let state = if self.stopping.load(Ordering::Acquire) { MountState::Stopping } else { MountState::Ready };
         MountStatus {
-            repo: self.mount.repo().to_string(),
-            revision: self.mount.revision().to_owned(),
             commit: self.mount.commit().to_owned(),
             subfolder: self.spec.path.clone().unwrap_or_default(),
             endpoint: self.endpoint.clone(),
-            dir: self.os.at().to_string_lossy().into_owned(),
-            state: if self.stopping.load(Ordering::Acquire) { MountState::Stopping } else { MountState::Ready },
             pid: Some(std::process::id()),
             mounted_unix_s: unix_s(self.mounted_at),
             bytes_delivered: counters.delivered_bytes.load(Ordering::Relaxed),
             bytes_fetched: counters.fetched_bytes.load(Ordering::Relaxed),
             open_files: self.mount.open_files() as u64,
-            fault: None,
+            ..MountStatus::new(
+                self.mount.repo().to_string(),
+                self.mount.revision(),
+                self.os.at().to_string_lossy(),
+                state,
+            )
         }
     }
 
@@ -206,12 +210,14 @@ impl Owner for Hosted {
     fn status(&self) -> StatusReply {
         let held_bytes = self.engine.reader().stats().map_or(0, |stats| stats.charged_bytes);
         StatusReply {
-            process: Process {
+            engine: EngineStatus {
                 pid: std::process::id(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 started_unix_s: unix_s(self.mounted_at),
                 budget_bytes: self.budget_bytes,
                 held_bytes,
+                is_paused: false,
+                log: String::new(),
             },
             mounts: vec![self.mount_status()],
         }
@@ -226,6 +232,7 @@ impl Owner for Hosted {
         let unmounted = match request.manner {
             UnmountManner::Refuse => self.os.unmount().await,
             UnmountManner::Lazily => self.detach().await?,
+            UnmountManner::Force => self.os.unmount_lazily().await,
         };
         match unmounted {
             Ok(()) => {

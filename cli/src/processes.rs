@@ -142,25 +142,12 @@ fn unanswered_state(state: mounts::MountState) -> MountState {
 }
 
 fn from_table(state: mounts::MountState, entry: &MountEntry) -> MountStatus {
-    MountStatus {
-        repo: entry.source.repo.clone(),
-        revision: entry.source.revision.clone(),
-        commit: String::new(),
-        subfolder: String::new(),
-        endpoint: String::new(),
-        dir: entry.at.to_string_lossy().into_owned(),
-        state: match state {
-            mounts::MountState::Alive => MountState::Other,
-            mounts::MountState::Dead => MountState::Dead,
-            mounts::MountState::Silent => MountState::Silent,
-        },
-        pid: None,
-        mounted_unix_s: 0,
-        bytes_delivered: 0,
-        bytes_fetched: 0,
-        open_files: 0,
-        fault: None,
-    }
+    let state = match state {
+        mounts::MountState::Alive => MountState::Other,
+        mounts::MountState::Dead => MountState::Dead,
+        mounts::MountState::Silent => MountState::Silent,
+    };
+    MountStatus::new(&*entry.source.repo, &*entry.source.revision, entry.at.to_string_lossy(), state)
 }
 
 /// Clears every dead mount that was made here; a sentence for each.

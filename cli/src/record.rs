@@ -58,21 +58,7 @@ mod tests {
     #[test]
     fn a_record_lasts_as_long_as_its_process_wants() {
         let temp = tempfile::tempdir().unwrap();
-        let mount = MountStatus {
-            repo: "a/b".into(),
-            revision: "main".into(),
-            commit: "c".into(),
-            subfolder: String::new(),
-            endpoint: String::new(),
-            dir: "/m".into(),
-            state: MountState::Ready,
-            pid: Some(1),
-            mounted_unix_s: 1,
-            bytes_delivered: 0,
-            bytes_fetched: 0,
-            open_files: 0,
-            fault: None,
-        };
+        let mount = MountStatus::new("a/b", "main", "/m", MountState::Ready);
         fs::write(temp.path().join("1.json"), "half a rec").unwrap();
         fs::create_dir(temp.path().join("2.json")).unwrap();
         let record = Record::write(temp.path(), &mount).unwrap();

@@ -165,6 +165,7 @@ async fn answer(line: &[u8], owner: &impl Owner, greeted: &mut bool) -> Reply {
             Ok(unmounted) => Reply::success::<Unmount>(id, &unmounted),
             Err(fault) => Reply::failure(Some(id), fault.into()),
         },
+        _ => Reply::failure(Some(id), RpcError::new(RpcError::UNKNOWN_METHOD, "this process serves one mount")),
     }
 }
 
@@ -187,14 +188,22 @@ fn welcome(id: Id, hello: &Hello) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weightless_control::{Client, MESSAGE_BYTES_MAX, Process, UnmountManner};
+    use weightless_control::{Client, EngineStatus, MESSAGE_BYTES_MAX, UnmountManner};
 
     struct Nothing;
 
     impl Owner for Nothing {
         fn status(&self) -> StatusReply {
-            let process = Process { pid: 1, version: "0".into(), started_unix_s: 0, budget_bytes: 0, held_bytes: 0 };
-            StatusReply { process, mounts: Vec::new() }
+            let engine = EngineStatus {
+                pid: 1,
+                version: "0".into(),
+                started_unix_s: 0,
+                budget_bytes: 0,
+                held_bytes: 0,
+                is_paused: false,
+                log: String::new(),
+            };
+            StatusReply { engine, mounts: Vec::new() }
         }
         async fn unmount(&self, request: Unmount) -> Result<Unmounted, Fault> {
             Err(Fault::new("not_mounted", request.dir))

@@ -83,7 +83,7 @@ fn unmount(known: &Known, manner: UnmountManner) -> Outcome {
         Via::Table(entry) => entry,
     };
     let how = match (known.status.state, manner) {
-        (MountState::Dead, _) | (_, UnmountManner::Lazily) => mounts::Unmount::Lazy,
+        (MountState::Dead, _) | (_, UnmountManner::Lazily | UnmountManner::Force) => mounts::Unmount::Lazy,
         (MountState::Silent, UnmountManner::Refuse) => {
             let sentence = format!("{}: the process of this mount does not answer", known.status.dir);
             return Err(

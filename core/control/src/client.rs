@@ -4,12 +4,17 @@
 //! Blocking, because its users are a command that exits after one call and a tray whose calls run on a worker thread;
 //! neither wants a runtime for it.
 
+use crate::events::EventMessage;
 use crate::hello::Hello;
 use crate::lines::{LineError, Lines};
-use crate::message::{Id, Method, Reply, Request, RpcError};
+use crate::message::{Id, Incoming, Method, Reply, Request, RpcError};
 use crate::{Fault, Welcome};
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use thiserror::Error;
+
+/// Events that came while a reply was waited for, kept at most; the oldest go.
+const EVENTS_KEPT_MAX: usize = 256;
 
 /// A connection whose version is settled.
 #[derive(Debug)]
@@ -18,16 +23,17 @@ pub struct Client<S> {
     lines: Lines,
     last_id: u64,
     welcome: Welcome,
+    events: VecDeque<EventMessage>,
 }
 
 /// Why a call has no result.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// Nobody listens, the connection broke, or no answer came in time.
-    #[error("the mount's process does not answer")]
+    #[error("the engine does not answer")]
     Io(#[from] io::Error),
     /// The other side sent something that is no reply of this protocol.
-    #[error("the mount's process answers in a way this version does not understand")]
+    #[error("the engine answers in a way this version does not understand")]
     Protocol,
     /// The other side refused the request.
     #[error(transparent)]
@@ -59,7 +65,7 @@ impl<S: Read + Write> Client<S> {
     /// Says hello over a stream that is connected; its reads should time out.
     pub fn start(stream: S, hello: &Hello) -> Result<Self, ClientError> {
         let welcome = Welcome { protocol: 0, version: String::new(), pid: 0 };
-        let mut client = Client { stream, lines: Lines::default(), last_id: 0, welcome };
+        let mut client = Client { stream, lines: Lines::default(), last_id: 0, welcome, events: VecDeque::new() };
         client.welcome = client.call(hello)?;
         Ok(client)
     }
@@ -69,16 +75,41 @@ impl<S: Read + Write> Client<S> {
         &self.welcome
     }
 
-    /// Sends a request and waits for its reply.
+    /// Sends a request and waits for its reply. Events that come first are kept for [`Client::next_event`].
     pub fn call<M: Method>(&mut self, params: &M) -> Result<M::Reply, ClientError> {
         self.last_id += 1;
         self.stream.write_all(&Request::line(self.last_id, params))?;
-        let reply = Reply::parse(&self.line()?).ok_or(ClientError::Protocol)?;
+        let reply = self.reply()?;
         // An error without an id answers a line that the other side could not read, which can only be ours.
         match reply.outcome {
             Err(error) => Err(ClientError::Refused(error)),
             Ok(_) if reply.id != Some(Id::Number(self.last_id)) => Err(ClientError::Protocol),
             Ok(result) => serde_json::from_value(result).map_err(|_| ClientError::Protocol),
+        }
+    }
+
+    /// The next event of a stream that [`Subscribe`](crate::Subscribe) started.
+    pub fn next_event(&mut self) -> Result<EventMessage, ClientError> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(event);
+        }
+        match Incoming::parse(&self.line()?) {
+            Some(Incoming::Event(event)) => Ok(event),
+            _ => Err(ClientError::Protocol),
+        }
+    }
+
+    fn reply(&mut self) -> Result<Reply, ClientError> {
+        loop {
+            match Incoming::parse(&self.line()?).ok_or(ClientError::Protocol)? {
+                Incoming::Reply(reply) => return Ok(reply),
+                Incoming::Event(event) => {
+                    if self.events.len() == EVENTS_KEPT_MAX {
+                        self.events.pop_front();
+                    }
+                    self.events.push_back(event);
+                }
+            }
         }
     }
 
@@ -132,6 +163,13 @@ mod unix {
         }
     }
 
+    impl Client<DeadlineStream> {
+        /// From now on, everything on this connection ends within `limit`.
+        pub fn set_limit(&mut self, limit: Duration) {
+            self.stream.deadline = now() + limit;
+        }
+    }
+
     impl DeadlineStream {
         fn left(&self) -> io::Result<Duration> {
             let left = self.deadline.saturating_duration_since(now());
@@ -161,7 +199,7 @@ mod unix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Status, Unmount, UnmountManner};
+    use crate::{Event, Status, Subscribe, Unmount, UnmountManner};
 
     /// Plays a server: what it will say is written down beforehand, what it was told is kept.
     struct Script {
@@ -195,7 +233,7 @@ mod tests {
 
     #[test]
     fn hello_comes_first_and_calls_are_numbered() {
-        let second = r#"{"jsonrpc":"2.0","id":2,"result":{"process":{"pid":9,"version":"0.1.0"},"mounts":[]}}"#;
+        let second = r#"{"jsonrpc":"2.0","id":2,"result":{"engine":{"pid":9,"version":"0.1.0"},"mounts":[]}}"#;
         let mut client = connect(&format!("{WELCOME}\n{second}\n")).unwrap();
         assert_eq!(client.welcome().pid, 9);
         assert!(client.call(&Status {}).unwrap().mounts.is_empty());
@@ -214,6 +252,23 @@ mod tests {
             .unwrap_err()
             .into_fault();
         assert_eq!(fault, Fault::new("mount_point_busy", "busy").advise("close"));
+    }
+
+    #[test]
+    fn events_between_request_and_reply_are_kept_in_order() {
+        let event = |dir: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"event","params":{{"lost":0,"event":{{"kind":"mount_gone","dir":"{dir}"}}}}}}"#
+            )
+        };
+        let reply = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+        let mut client =
+            connect(&format!("{WELCOME}\n{}\n{}\n{reply}\n{}\n", event("a"), event("b"), event("c"))).unwrap();
+        client.call(&Subscribe { stats_ms: None }).unwrap();
+        for dir in ["a", "b", "c"] {
+            assert_eq!(client.next_event().unwrap().event, Event::MountGone { dir: dir.into() });
+        }
+        assert_eq!(client.next_event().unwrap_err().into_fault().code, "silent");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! An error as it crosses a process border: a code for programs, a sentence and an advice for people. Never a cause with
 //! internals in it; that stays in the log.
 
+use crate::settings::Problem;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What went wrong, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Fault {
     /// Stable name of the kind, from the engine's error table: `repo_not_found`, `mount_point_busy`.
     pub code: String,
@@ -17,12 +19,21 @@ pub struct Fault {
     /// Who keeps a mount busy, where that is the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
+    /// Every setting that cannot be, where that is the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
 }
 
 impl Fault {
     /// A fault without advice.
     pub fn new(code: impl Into<String>, sentence: impl Into<String>) -> Self {
-        Fault { code: code.into(), sentence: sentence.into(), advice: String::new(), holders: Vec::new() }
+        Fault {
+            code: code.into(),
+            sentence: sentence.into(),
+            advice: String::new(),
+            holders: Vec::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// Sets what to do about it.
@@ -43,6 +54,7 @@ impl std::error::Error for Fault {}
 
 /// A process that keeps a mount busy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Holder {
     /// Its process id.
     pub pid: u32,

@@ -10,6 +10,7 @@ pub const PROTOCOL_NEWEST: u32 = 1;
 
 /// A client introduces itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Hello {
     /// Who connects, for the log: `weightless 0.1.0`.
     pub client: String,
@@ -21,6 +22,7 @@ pub struct Hello {
 
 /// The answer: what is spoken from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Welcome {
     /// The newest protocol that both speak.
     pub protocol: u32,

@@ -1,8 +1,15 @@
 //! Requests and replies as they stand on a line. Parses once, at the border: what comes out is typed or an error that can be
 //! answered.
 
+use crate::accounts::{AddAccount, ListAccounts, RemoveAccount, UseAccount};
+use crate::events::{EVENT, EventMessage, Subscribe};
 use crate::fault::Fault;
-use crate::{Hello, Status, Unmount};
+use crate::hello::Hello;
+use crate::mounts::{AddMount, SetMount, Status, Unmount};
+use crate::repos::{DescribeRepo, GetReadme, ListFolder, Search};
+use crate::settings::{GetSettings, SetSettings};
+use crate::stats::GetStats;
+use crate::upkeep::{Diagnose, Doctor, Pause, Stop};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -26,19 +33,82 @@ pub enum Id {
     Text(String),
 }
 
-/// Every method a server answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Call {
+/// Defines [`Call`] and its parser from one list, so that no method is in one and not in the other.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $method:ident,)+) => {
+        /// Every method a server answers.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Call {
+            $($(#[$doc])* $method($method),)+
+        }
+
+        impl Call {
+            /// The names of all methods.
+            pub const NAMES: &[&str] = &[$($method::NAME),+];
+
+            fn parse(method: &str, params: Value) -> Result<Call, RpcError> {
+                match method {
+                    $($method::NAME => params_of(params).map(Call::$method),)+
+                    _ => Err(RpcError::new(RpcError::UNKNOWN_METHOD, "there is no such method")),
+                }
+            }
+        }
+    };
+}
+
+calls! {
     /// Settles the version.
-    Hello(Hello),
+    Hello,
     /// What is mounted.
-    Status(Status),
+    Status,
+    /// Mounts.
+    AddMount,
     /// Unmounts.
-    Unmount(Unmount),
+    Unmount,
+    /// Changes a mount.
+    SetMount,
+    /// Pauses all network.
+    Pause,
+    /// The settings.
+    GetSettings,
+    /// Changes settings.
+    SetSettings,
+    /// The accounts.
+    ListAccounts,
+    /// Adds an account.
+    AddAccount,
+    /// Forgets an account.
+    RemoveAccount,
+    /// Chooses the default account.
+    UseAccount,
+    /// Searches repos.
+    Search,
+    /// What a repo is.
+    DescribeRepo,
+    /// What a folder of a repo holds.
+    ListFolder,
+    /// A repo's README.
+    GetReadme,
+    /// The figures of this moment.
+    GetStats,
+    /// Starts the stream of events.
+    Subscribe,
+    /// Tests the way to the Hub.
+    Doctor,
+    /// Collects diagnostics.
+    Diagnose,
+    /// Ends the engine.
+    Stop,
+}
+
+fn params_of<M: Method>(params: Value) -> Result<M, RpcError> {
+    serde_json::from_value(params).map_err(|error| {
+        RpcError::new(RpcError::INVALID_PARAMS, format!("the parameters of {} do not fit: {error}", M::NAME))
+    })
 }
 
 /// A request as a server sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// To be repeated in the reply.
     pub id: Id,
@@ -131,22 +201,6 @@ impl Request {
     }
 }
 
-impl Call {
-    fn parse(method: &str, params: Value) -> Result<Call, RpcError> {
-        fn params_of<M: Method>(params: Value) -> Result<M, RpcError> {
-            serde_json::from_value(params).map_err(|error| {
-                RpcError::new(RpcError::INVALID_PARAMS, format!("the parameters of {} do not fit: {error}", M::NAME))
-            })
-        }
-        match method {
-            Hello::NAME => params_of(params).map(Call::Hello),
-            Status::NAME => params_of(params).map(Call::Status),
-            Unmount::NAME => params_of(params).map(Call::Unmount),
-            _ => Err(RpcError::new(RpcError::UNKNOWN_METHOD, "there is no such method")),
-        }
-    }
-}
-
 /// A reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
@@ -196,6 +250,39 @@ impl Reply {
     }
 }
 
+/// What arrives at a client: a reply to one of its requests, or an event of the stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incoming {
+    /// A reply.
+    Reply(Reply),
+    /// An event.
+    Event(EventMessage),
+}
+
+impl Incoming {
+    /// Reads a line; `None` if it is neither.
+    pub fn parse(line: &[u8]) -> Option<Incoming> {
+        #[derive(Deserialize)]
+        struct Notification {
+            jsonrpc: String,
+            method: String,
+            params: EventMessage,
+        }
+        if let Some(reply) = Reply::parse(line) {
+            return Some(Incoming::Reply(reply));
+        }
+        let wire: Notification = serde_json::from_slice(line).ok()?;
+        (wire.jsonrpc == "2.0" && wire.method == EVENT).then_some(Incoming::Event(wire.params))
+    }
+}
+
+impl EventMessage {
+    /// Writes the event as a line, with its end.
+    pub fn line(&self) -> Vec<u8> {
+        line(&json!({"jsonrpc": "2.0", "method": EVENT, "params": self}))
+    }
+}
+
 /// JSON escapes control characters, so a message holds no line end but its own.
 fn line(value: &Value) -> Vec<u8> {
     let mut line = value.to_string().into_bytes();
@@ -206,7 +293,7 @@ fn line(value: &Value) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MountState, MountStatus, Process, StatusReply, UnmountManner};
+    use crate::{EngineStatus, MountState, MountStatus, StatusReply, UnmountManner};
 
     /// The promise to clients of other versions and languages: these lines, to the letter.
     #[test]
@@ -228,14 +315,22 @@ mod tests {
         check(
             &unmount,
             Call::Unmount(unmount.clone()),
-            r#"{"id":7,"jsonrpc":"2.0","method":"unmount","params":{"dir":"/m","manner":"lazily"}}"#,
+            r#"{"id":7,"jsonrpc":"2.0","method":"mounts.remove","params":{"dir":"/m","manner":"lazily"}}"#,
         );
     }
 
     #[test]
     fn a_status_reply_keeps_its_names_and_survives_the_wire() {
         let status = StatusReply {
-            process: Process { pid: 1, version: "0.1.0".into(), started_unix_s: 5, budget_bytes: 6, held_bytes: 7 },
+            engine: EngineStatus {
+                pid: 1,
+                version: "0.1.0".into(),
+                started_unix_s: 5,
+                budget_bytes: 6,
+                held_bytes: 7,
+                is_paused: false,
+                log: "/l".into(),
+            },
             mounts: vec![MountStatus {
                 repo: "datasets/a/b".into(),
                 revision: "main".into(),
@@ -249,6 +344,12 @@ mod tests {
                 bytes_delivered: 2,
                 bytes_fetched: 3,
                 open_files: 4,
+                files: 8,
+                size_bytes: 9,
+                account: None,
+                at_login: true,
+                is_paused: false,
+                weight: 1,
                 fault: None,
             }],
         };
@@ -257,10 +358,11 @@ mod tests {
         assert_eq!(
             std::str::from_utf8(&line).unwrap().trim_end(),
             concat!(
-                r#"{"id":"x","jsonrpc":"2.0","result":{"mounts":[{"bytes_delivered":2,"bytes_fetched":3,"commit":"c0","#,
-                r#""dir":"/m","endpoint":"http://h","mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
-                r#""revision":"main","state":"ready","subfolder":""}],"process":{"budget_bytes":6,"held_bytes":7,"pid":1,"#,
-                r#""started_unix_s":5,"version":"0.1.0"}}}"#
+                r#"{"id":"x","jsonrpc":"2.0","result":{"engine":{"budget_bytes":6,"held_bytes":7,"is_paused":false,"#,
+                r#""log":"/l","pid":1,"started_unix_s":5,"version":"0.1.0"},"mounts":[{"at_login":true,"#,
+                r#""bytes_delivered":2,"bytes_fetched":3,"commit":"c0","dir":"/m","endpoint":"http://h","files":8,"#,
+                r#""is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
+                r#""revision":"main","size_bytes":9,"state":"ready","subfolder":"","weight":1}]}}"#
             )
         );
         let back = Reply::parse(&line).unwrap();
@@ -271,7 +373,7 @@ mod tests {
     #[test]
     fn what_a_newer_peer_adds_is_passed_over() {
         let line =
-            br#"{"jsonrpc":"2.0","id":1,"method":"unmount","params":{"dir":"/m","manner":"refuse","new":1},"trace":2}"#;
+            br#"{"jsonrpc":"2.0","id":1,"method":"mounts.remove","params":{"dir":"/m","manner":"refuse","new":1},"trace":2}"#;
         let unmount = Unmount { dir: "/m".into(), manner: UnmountManner::Refuse };
         assert_eq!(Request::parse(line).unwrap().call, Call::Unmount(unmount));
         let state: MountState = serde_json::from_str(r#""hibernating""#).unwrap();
@@ -299,8 +401,13 @@ mod tests {
         check(br#"{"jsonrpc":"2.0","method":"status"}"#, RpcError::INVALID_REQUEST, None, true);
         check(br#"{"jsonrpc":"2.0","id":[1],"method":"status"}"#, RpcError::INVALID_REQUEST, None, true);
         check(br#"{"jsonrpc":"2.0","id":1,"method":"format_disk"}"#, RpcError::UNKNOWN_METHOD, one(), false);
-        check(br#"{"jsonrpc":"2.0","id":1,"method":"unmount"}"#, RpcError::INVALID_PARAMS, one(), false);
-        check(br#"{"jsonrpc":"2.0","id":1,"method":"unmount","params":[1]}"#, RpcError::INVALID_PARAMS, one(), false);
+        check(br#"{"jsonrpc":"2.0","id":1,"method":"mounts.remove"}"#, RpcError::INVALID_PARAMS, one(), false);
+        check(
+            br#"{"jsonrpc":"2.0","id":1,"method":"mounts.remove","params":[1]}"#,
+            RpcError::INVALID_PARAMS,
+            one(),
+            false,
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is mounted and how it is unmounted. Sizes are bytes, times are seconds since 1970.
+//! What is mounted, and how mounts come, change and go. Sizes are bytes, times are seconds since 1970.
 
 use crate::fault::Fault;
 use crate::message::Method;
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Asks what is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Status {}
 
 impl Method for Status {
@@ -15,16 +16,18 @@ impl Method for Status {
 
 /// What is mounted, by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct StatusReply {
-    /// The process that answers.
-    pub process: Process,
+    /// The engine that answers.
+    pub engine: EngineStatus,
     /// Its mounts, in the order in which they were made.
     pub mounts: Vec<MountStatus>,
 }
 
 /// A process that owns mounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct EngineStatus {
     /// Its process id.
     pub pid: u32,
     /// Product version.
@@ -38,10 +41,17 @@ pub struct Process {
     /// How much of that it uses.
     #[serde(default)]
     pub held_bytes: u64,
+    /// Whether all network is paused.
+    #[serde(default)]
+    pub is_paused: bool,
+    /// Its log file; empty if it logs to the terminal.
+    #[serde(default)]
+    pub log: String,
 }
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct MountStatus {
     /// `org/name`, `datasets/org/name`, `spaces/org/name`.
     pub repo: String,
@@ -55,6 +65,9 @@ pub struct MountStatus {
     /// The Hub it comes from.
     #[serde(default)]
     pub endpoint: String,
+    /// The account that asks, where one was chosen for this mount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// Absolute path of the mount point.
     pub dir: String,
     /// What it is doing.
@@ -73,19 +86,73 @@ pub struct MountStatus {
     /// Files open now.
     #[serde(default)]
     pub open_files: u64,
-    /// Why reads fail or wait, where they do.
+    /// Files of the repo known so far.
+    #[serde(default)]
+    pub files: u64,
+    /// Bytes of these.
+    #[serde(default)]
+    pub size_bytes: u64,
+    /// Whether the engine mounts it whenever it starts.
+    #[serde(default)]
+    pub at_login: bool,
+    /// Whether its network is paused.
+    #[serde(default)]
+    pub is_paused: bool,
+    /// Its share of the memory against other mounts; 1 is usual.
+    #[serde(default = "one")]
+    pub weight: u32,
+    /// Why it is not there, or why reads fail, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
 }
 
+impl MountStatus {
+    /// A mount of which no more is known.
+    pub fn new(
+        repo: impl Into<String>,
+        revision: impl Into<String>,
+        dir: impl Into<String>,
+        state: MountState,
+    ) -> Self {
+        MountStatus {
+            repo: repo.into(),
+            revision: revision.into(),
+            commit: String::new(),
+            subfolder: String::new(),
+            endpoint: String::new(),
+            account: None,
+            dir: dir.into(),
+            state,
+            pid: None,
+            mounted_unix_s: 0,
+            bytes_delivered: 0,
+            bytes_fetched: 0,
+            open_files: 0,
+            files: 0,
+            size_bytes: 0,
+            at_login: false,
+            is_paused: false,
+            weight: one(),
+            fault: None,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
 /// What a mount is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum MountState {
     /// Asking the Hub, or the kernel.
     Starting,
     /// Files can be read.
     Ready,
+    /// Wanted, and not there: `fault` says why. Tried again from time to time.
+    Failed,
     /// Going away.
     Stopping,
     /// Its process does not answer; said by clients, never by the process itself.
@@ -97,34 +164,116 @@ pub enum MountState {
     Other,
 }
 
-/// Unmounts one mount of the process.
+/// Mounts a repo. Mounting what is mounted there already is no error.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(default)]
+pub struct AddMount {
+    /// As people type it: `org/name`, `datasets/org/name`, `hf://…`, a link of the Hub with its revision and path.
+    pub repo: String,
+    /// Branch, tag, commit or `refs/pr/N`; `main` where nothing names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Show only this folder of the repo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subfolder: Option<String>,
+    /// Absolute path of the mount point; a place in the mount folder without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// The Hub; the one of the settings without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The account that asks; the default one without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Absolute path of a file with the token, instead of an account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
+    /// Mount it again whenever the engine starts.
+    pub at_login: bool,
+    /// Threads that answer the kernel; the setting without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_loops: Option<u16>,
+}
+
+impl Method for AddMount {
+    const NAME: &str = "mounts.add";
+    type Reply = Mounted;
+}
+
+/// Files can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Mounted {
+    /// The mount.
+    pub mount: MountStatus,
+    /// Whether it was there before.
+    pub is_old: bool,
+    /// What else there is to say, a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// Unmounts one mount of the engine, and forgets that it was wanted at login.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Unmount {
     /// The mount point, as [`MountStatus::dir`] gives it.
     pub dir: String,
     /// What to do if files are open.
+    #[serde(default)]
     pub manner: UnmountManner,
 }
 
 /// What to do with a mount that is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum UnmountManner {
     /// Fail with `mount_point_busy` and the holders.
     #[default]
     Refuse,
-    /// Take it out of the tree now; open files can be read until the process ends, which it does once they are closed.
+    /// Take it out of the tree now; open files can be read until they are closed.
     Lazily,
+    /// Take it out of the tree now and end the reads that wait; open files give errors.
+    Force,
 }
 
 impl Method for Unmount {
-    const NAME: &str = "unmount";
+    const NAME: &str = "mounts.remove";
     type Reply = Unmounted;
 }
 
 /// The mount is gone from the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Unmounted {
     /// The mount point.
     pub dir: String,
+}
+
+/// Changes a mount that is there; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(default)]
+pub struct SetMount {
+    /// The mount point.
+    pub dir: String,
+    /// Whether the engine mounts it whenever it starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_login: Option<bool>,
+    /// Whether its network is paused: reads that need it then fail at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// Its share of the memory against other mounts, 1 to [`WEIGHT_MAX`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+}
+
+/// The largest share: a hundred times the usual one.
+pub const WEIGHT_MAX: u32 = 100;
+
+impl Method for SetMount {
+    const NAME: &str = "mounts.set";
+    type Reply = MountStatus;
 }

@@ -1,0 +1,116 @@
+//! The engine itself: pausing, stopping, and finding out what is wrong.
+
+use crate::message::Method;
+use serde::{Deserialize, Serialize};
+
+/// Pauses all network, or goes on: meanwhile reads that need it fail at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Pause {
+    /// Whether to pause.
+    pub paused: bool,
+}
+
+impl Method for Pause {
+    const NAME: &str = "pause";
+    type Reply = Done;
+}
+
+/// Ends the engine: unmounts everything, then leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Stop {
+    /// Also if files are open; else it is refused with `mount_point_busy`.
+    #[serde(default)]
+    pub force: bool,
+    /// Whether the next engine mounts again what was mounted: a restart.
+    #[serde(default)]
+    pub keep_mounts: bool,
+}
+
+impl Method for Stop {
+    const NAME: &str = "stop";
+    type Reply = Done;
+}
+
+/// It was done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Done {}
+
+/// Tests each hop to the Hub in turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Doctor {
+    /// The Hub to test; the one of the settings without.
+    #[serde(default)]
+    pub endpoint: Option<String>,
+}
+
+impl Method for Doctor {
+    const NAME: &str = "doctor";
+    type Reply = Checkup;
+}
+
+/// What the tests found, in the order in which they ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Checkup {
+    /// The hops; those behind one that failed are skipped.
+    pub hops: Vec<Hop>,
+    /// Hosts that a firewall must allow.
+    pub hosts: Vec<String>,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Hop {
+    /// What was tested, for people: `file-system driver`, `name of the Hub`, `the Hub's answer`.
+    pub name: String,
+    /// How it went.
+    pub state: HopState,
+    /// What was found, in words; no full stop.
+    pub detail: String,
+    /// What to do about it; empty if nothing.
+    #[serde(default)]
+    pub advice: String,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// How a test went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum HopState {
+    /// Good.
+    Ok,
+    /// Works, but somebody should look.
+    Warning,
+    /// Does not work.
+    Failed,
+    /// Not tested, since one before it failed.
+    Skipped,
+    /// A state of a newer protocol.
+    #[serde(other)]
+    Other,
+}
+
+/// Collects what a person who helps wants to know; tokens and signed addresses are taken out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Diagnose {}
+
+impl Method for Diagnose {
+    const NAME: &str = "diagnostics";
+    type Reply = Diagnostics;
+}
+
+/// Text to read before it is sent to anybody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Diagnostics {
+    /// Versions, system, settings, mounts, figures, the end of the log.
+    pub text: String,
+}
