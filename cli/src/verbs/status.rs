@@ -42,6 +42,7 @@ fn state(state: MountState) -> &'static str {
     match state {
         MountState::Starting => "starting",
         MountState::Ready => "ready",
+        MountState::Failed => "failed",
         MountState::Stopping => "stopping",
         MountState::Silent => "not answering",
         MountState::Dead => "dead",
