@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 # shellcheck source=dev.d/run.sh
 source dev.d/run.sh
+# shellcheck source=dev.d/ui.sh
+source dev.d/ui.sh
 
 # Packages whose tests mount, or run the binary: root may do what users may not, so both must be seen.
 USER_TESTS='(package(weightless-platform) + package(weightless-cli) + package(weightless-tests)) - binary(edges)'
@@ -17,7 +19,8 @@ dev_test() {
         fuse) test_one weightless-platform "$@" ;;
         cli) test_one weightless-cli "$@" ;;
         promises) test_one weightless-tests "$@" ;;
-        *) die "unknown part: $name (all plan reader hub fuse cli promises)" ;;
+        ui) ui_test ;;
+        *) die "unknown part: $name (all plan reader hub fuse cli promises ui)" ;;
     esac
 }
 
@@ -41,6 +44,8 @@ test_all() {
     else
         part "tests" 15 cargo nextest run --workspace "$@"
     fi
+    # A filter of nextest means one of its tests.
+    [ $# != 0 ] || ui_parts
     parts_end
 }
 

@@ -1,0 +1,1 @@
+export function serveSimulated(): Promise<{ url: string; close(): Promise<void> }>;

@@ -1,0 +1,170 @@
+/**
+ * What the engine said last: mounts, figures, settings, accounts. Kept current by its events; asks again when it comes back
+ * or when events were lost. Never polls.
+ */
+import type { AppInfo, Bridge, EngineState, EngineStateMessage, Navigate } from "./bridge.ts";
+import { asFault } from "./bridge.ts";
+import { History } from "./history.ts";
+import type { Notices } from "./notices.svelte.ts";
+import type {
+  Accounts,
+  EngineStatus,
+  Event,
+  EventMessage,
+  Fault,
+  MountStats,
+  MountStatus,
+  SettingsReply,
+  Stats,
+} from "./protocol.ts";
+
+export class Engine {
+  #bridge: Bridge;
+  #notices: Notices;
+
+  state: EngineState = $state("starting");
+  /** Why it is lost or failed. */
+  fault: Fault | null = $state.raw(null);
+  /** Whether `status` was answered at least once: before that nothing is "empty". */
+  is_loaded = $state(false);
+  status: EngineStatus | null = $state.raw(null);
+  mounts: MountStatus[] = $state.raw([]);
+  is_paused = $state(false);
+  settings: SettingsReply | null = $state.raw(null);
+  accounts: Accounts | null = $state.raw(null);
+  stats: Stats | null = $state.raw(null);
+  info: AppInfo | null = $state.raw(null);
+  history = new History();
+
+  constructor(bridge: Bridge, notices: Notices) {
+    this.#bridge = bridge;
+    this.#notices = notices;
+  }
+
+  get is_connected(): boolean {
+    return this.state === "connected";
+  }
+
+  async run(onNavigate: (target: Navigate) => void): Promise<void> {
+    await this.#bridge.listen({
+      onEvent: (message) => this.#onEvent(message),
+      onState: (message) => void this.#onState(message),
+      onNavigate,
+    });
+    // The state may have been told before anybody listened; the engine's version says whether it is there.
+    await this.#askInfo();
+    if (this.info?.engine_version != null) await this.#onState({ state: "connected" });
+  }
+
+  mountStats(dir: string): MountStats | undefined {
+    return this.stats?.mounts.find((mount) => mount.dir === dir);
+  }
+
+  /** The address of the Hub that new mounts use. */
+  get endpoint(): string {
+    return this.settings?.settings.endpoint ?? this.settings?.defaults.endpoint ?? "https://huggingface.co";
+  }
+
+  /** Takes a mount that a reply carried, without waiting for its event. */
+  put(mount: MountStatus): void {
+    const at = this.mounts.findIndex((it) => it.dir === mount.dir);
+    this.mounts = at < 0 ? [...this.mounts, mount] : this.mounts.with(at, mount);
+  }
+
+  drop(dir: string): void {
+    this.mounts = this.mounts.filter((mount) => mount.dir !== dir);
+  }
+
+  async setAutostart(on: boolean): Promise<void> {
+    await this.#bridge.setAutostart(on);
+    await this.#askInfo();
+  }
+
+  async restart(): Promise<void> {
+    this.state = "starting";
+    this.fault = null;
+    try {
+      await this.#bridge.restartEngine();
+    } catch (thrown) {
+      this.state = "failed";
+      this.fault = asFault(thrown);
+    }
+  }
+
+  async #onState(message: EngineStateMessage): Promise<void> {
+    this.state = message.state;
+    this.fault = message.fault ?? null;
+    if (message.state !== "connected") {
+      this.stats = null;
+      return;
+    }
+    await Promise.all([this.#askStatus(), this.#askSettings(), this.#askAccounts(), this.#askInfo()]);
+  }
+
+  #onEvent(message: EventMessage): void {
+    if (message.lost > 0) void this.#askStatus();
+    this.#take(message.event);
+  }
+
+  #take(event: Event): void {
+    switch (event.kind) {
+      case "mount":
+        return this.put(event.mount);
+      case "mount_gone":
+        return this.drop(event.dir);
+      case "notice":
+        return this.#notices.add(event.dir, event.fault, Date.now());
+      case "settings":
+        this.settings = event.settings;
+        return;
+      case "accounts":
+        void this.#askAccounts();
+        return;
+      case "paused":
+        this.is_paused = event.paused;
+        return;
+      case "stats":
+        // `history` is no state of its own: whoever draws it looks at `stats` as well.
+        this.history.push(event.stats);
+        this.stats = event.stats;
+        return;
+    }
+  }
+
+  async #askStatus(): Promise<void> {
+    await this.#ask(async () => {
+      const reply = await this.#bridge.call("status", {});
+      this.status = reply.engine;
+      this.mounts = reply.mounts;
+      this.is_paused = reply.engine.is_paused;
+      this.is_loaded = true;
+    });
+  }
+
+  async #askSettings(): Promise<void> {
+    await this.#ask(async () => {
+      this.settings = await this.#bridge.call("settings.get", {});
+    });
+  }
+
+  async #askAccounts(): Promise<void> {
+    await this.#ask(async () => {
+      this.accounts = await this.#bridge.call("accounts.list", {});
+    });
+  }
+
+  async #askInfo(): Promise<void> {
+    await this.#ask(async () => {
+      this.info = await this.#bridge.appInfo();
+    });
+  }
+
+  /** What nobody clicked for fails into the notices, unless the engine is gone: the banner says that. */
+  async #ask(question: () => Promise<void>): Promise<void> {
+    try {
+      await question();
+    } catch (thrown) {
+      if (this.is_connected) this.#notices.add(null, asFault(thrown), Date.now());
+    }
+  }
+}

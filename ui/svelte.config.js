@@ -1,0 +1,2 @@
+// Warnings of the compiler (accessibility among them) are errors: see `npm run check`.
+export default { compilerOptions: { runes: true } };

@@ -1,0 +1,4 @@
+import { afterEach } from "vitest";
+import { clear } from "./render.ts";
+
+afterEach(clear);
