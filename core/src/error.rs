@@ -280,6 +280,8 @@ struct Inner {
     kind: ErrorKind,
     /// What it is about: a repo, a path, a mount point.
     subject: String,
+    /// Sentence that replaces the row's, when more is known (which line of a file, which keychain).
+    sentence: Option<String>,
     /// Advice that replaces the row's, when more is known (a licence link, a package to install).
     advice: Option<String>,
     /// How long the Hub asked to wait, with [`ErrorKind::RateLimited`].
@@ -290,13 +292,14 @@ struct Inner {
 impl Error {
     /// `subject` names what the error is about, as the user knows it.
     pub fn new(kind: ErrorKind, subject: impl Into<String>) -> Self {
-        Error(Arc::new(Inner { kind, subject: subject.into(), advice: None, wait: None, cause: None }))
+        Error(Arc::new(Inner { kind, subject: subject.into(), sentence: None, advice: None, wait: None, cause: None }))
     }
 
     fn change(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::try_unwrap(self.0).unwrap_or_else(|shared| Inner {
             kind: shared.kind,
             subject: shared.subject.clone(),
+            sentence: shared.sentence.clone(),
             advice: shared.advice.clone(),
             wait: shared.wait,
             cause: Some(Box::new(Error(shared))),
@@ -310,6 +313,13 @@ impl Error {
     pub fn because(self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let cause = cause.into();
         self.change(|inner| inner.cause = Some(cause))
+    }
+
+    /// Replaces the row's sentence by one that says more; no full stop. The code and the number stay those of the kind.
+    #[must_use]
+    pub fn saying(self, sentence: impl Into<String>) -> Self {
+        let sentence = sentence.into();
+        self.change(|inner| inner.sentence = Some(sentence))
     }
 
     /// Replaces the row's advice by a better one.
@@ -335,6 +345,11 @@ impl Error {
         &self.0.subject
     }
 
+    /// What happened, without what it is about.
+    pub fn sentence(&self) -> &str {
+        self.0.sentence.as_deref().unwrap_or(self.0.kind.row().sentence)
+    }
+
     /// What to do about it; empty if nothing.
     pub fn advice(&self) -> &str {
         self.0.advice.as_deref().unwrap_or(self.0.kind.row().advice)
@@ -350,9 +365,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.subject.is_empty() {
-            f.write_str(self.0.kind.row().sentence)
+            f.write_str(self.sentence())
         } else {
-            write!(f, "{}: {}", self.0.subject, self.0.kind.row().sentence)
+            write!(f, "{}: {}", self.0.subject, self.sentence())
         }
     }
 }
@@ -395,5 +410,8 @@ mod tests {
         assert_eq!(error.to_string(), "org/name: the repo's licence has not been accepted by this account");
         assert_eq!(error.advice(), "Open the page.");
         assert!(format!("{error:?}").contains("403"));
+        let error = Error::new(ErrorKind::InvalidInput, "x.toml, line 3").saying("this is not TOML");
+        assert_eq!(error.to_string(), "x.toml, line 3: this is not TOML");
+        assert_eq!(error.clone().advise("").to_string(), error.to_string());
     }
 }

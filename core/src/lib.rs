@@ -13,8 +13,10 @@
 //! | [`reader`] | runs the plan: blocks, handles, waiting reads |
 //! | [`mount`] | a repo at a commit, as the platform's adapters see it |
 //! | [`engine`] | owns all of the above for one process |
+//! | [`settings`] | the settings file: checked, changed, its defaults and their reasons |
 #![forbid(unsafe_code)]
 
+mod durable;
 pub mod engine;
 pub mod error;
 pub mod hub;
@@ -22,6 +24,7 @@ pub mod mount;
 pub mod net;
 pub mod reader;
 pub mod repo;
+pub mod settings;
 pub mod token;
 pub mod transport;
 pub mod tree;

@@ -1,6 +1,9 @@
 //! The network configuration: which Hub, through what, how patiently. Builds every HTTP client of the process, so that
 //! proxy, certificates and user agent hold for all of them; sends nothing itself.
 
+mod proxy;
+
+pub use self::proxy::ProxyUrl;
 use crate::{Error, ErrorKind, Result};
 use std::time::Duration;
 use url::Url;
@@ -25,6 +28,8 @@ pub struct NetConfig {
     user_agent: String,
     /// Extra certificate authorities, trusted beside those of the OS.
     extra_ca: Vec<reqwest::Certificate>,
+    /// One proxy for everything; without it those of the environment.
+    proxy: Option<ProxyUrl>,
 }
 
 impl NetConfig {
@@ -33,7 +38,7 @@ impl NetConfig {
         let from_env = env("HF_ENDPOINT").filter(|value| !value.trim().is_empty());
         let text = endpoint.or(from_env.as_deref()).unwrap_or(ENDPOINT_DEFAULT);
         let user_agent = concat!("weightless/", env!("CARGO_PKG_VERSION")).to_owned();
-        Ok(NetConfig { endpoint: parse_endpoint(text)?, user_agent, extra_ca: Vec::new() })
+        Ok(NetConfig { endpoint: parse_endpoint(text)?, user_agent, extra_ca: Vec::new(), proxy: None })
     }
 
     /// Trusts the certificates of a PEM bundle too: what a proxy that inspects TLS asks for.
@@ -45,6 +50,12 @@ impl NetConfig {
             return Err(invalid());
         }
         self.extra_ca.extend(certificates);
+        Ok(self)
+    }
+
+    /// Sends everything through one proxy, hosts of `NO_PROXY` apart; see [`ProxyUrl::parse`] for what it may be.
+    pub fn with_proxy(mut self, proxy: &str) -> Result<Self> {
+        self.proxy = Some(ProxyUrl::parse(proxy)?);
         Ok(self)
     }
 
@@ -70,7 +81,7 @@ impl NetConfig {
     }
 
     /// Builder of every client: follows no redirect by itself (a redirect may leave the host that a token is for), takes
-    /// proxies from the environment, knows no total timeout (each caller has its own).
+    /// proxies from the environment where none is given, knows no total timeout (each caller has its own).
     pub fn client_builder(&self) -> reqwest::ClientBuilder {
         let builder = reqwest::Client::builder()
             .user_agent(&self.user_agent)
@@ -80,6 +91,11 @@ impl NetConfig {
             .connect_timeout(Duration::from_millis(CONNECT_TIMEOUT_MS))
             .pool_idle_timeout(Duration::from_millis(POOL_IDLE_MS))
             .tcp_nodelay(true);
+        let builder = match &self.proxy {
+            // Also forgets the proxies of the environment (reqwest, `ClientBuilder::proxy`).
+            Some(proxy) => builder.proxy(proxy.for_everything()),
+            None => builder,
+        };
         if self.extra_ca.is_empty() { builder } else { builder.tls_certs_merge(self.extra_ca.iter().cloned()) }
     }
 
