@@ -7,6 +7,7 @@ dev_check() {
     need_cargo_tool deny
     part "format" 1 cargo fmt --all --check
     part "shell scripts" 1 check_shell
+    part "Python package" 1 check_python
     part "licences and bans" 3 check_deny
     part "clippy" 15 cargo clippy --workspace --all-targets -- -D warnings
     part "documentation" 4 check_doc
@@ -20,6 +21,21 @@ check_doc() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --docum
 check_shell() {
     need shellcheck
     git ls-files dev .ci "*.sh" "*/fakecc" "*/fakear" | xargs shellcheck -x
+}
+
+check_python() {
+    local python
+    python=$(python_env package python/tests/requirements.txt)
+    "$python" -m ruff check --no-cache python
+    "$python" -m ruff format --no-cache --check python
+    check_types linux src tests
+    # The module of the named pipe is looked at there alone.
+    check_types win32 src
+}
+
+# check_types SYSTEM FOLDER...: mypy, as if on SYSTEM. Uses `python` of its caller.
+check_types() {
+    (cd python && "$python" -m mypy --cache-dir "$WEIGHTLESS_DEV_CACHE/mypy-$1" --platform "$@")
 }
 
 # Advisories need the RustSec database, which is fetched from its own host: asked for by hand, where that can be reached.

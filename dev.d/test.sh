@@ -19,8 +19,9 @@ dev_test() {
         fuse) test_one weightless-platform "$@" ;;
         cli) test_one weightless-cli "$@" ;;
         promises) test_one weightless-tests "$@" ;;
+        python) test_python "$@" ;;
         ui) ui_test ;;
-        *) die "unknown part: $name (all plan reader hub fuse cli promises ui)" ;;
+        *) die "unknown part: $name (all plan reader hub fuse cli promises python ui)" ;;
     esac
 }
 
@@ -37,6 +38,7 @@ test_setup() {
 
 test_all() {
     test_setup
+    python_env package python/tests/requirements.txt >/dev/null
     part "build tests" 25 cargo nextest run --workspace --no-run
     if is_root; then
         part "tests as root" 15 cargo nextest run --workspace "$@"
@@ -45,7 +47,10 @@ test_all() {
         part "tests" 15 cargo nextest run --workspace "$@"
     fi
     # A filter of nextest means one of its tests.
-    [ $# != 0 ] || ui_parts
+    if [ $# = 0 ]; then
+        part "Python package" 3 test_python
+        ui_parts
+    fi
     parts_end
 }
 
@@ -61,6 +66,13 @@ test_one() {
         test_setup
         cargo nextest run -p "$package" -p weightless-cli -E "package($package)" "$@"
     fi
+}
+
+# The package in python/, from its sources. Writes nothing there.
+test_python() {
+    local python
+    python=$(python_env package python/tests/requirements.txt)
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/python/src "$python" -m pytest -q python "$@"
 }
 
 # The binaries that root has just built, run as `nobody`: nextest starts them, and lists them, through a runner.
