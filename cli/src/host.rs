@@ -59,9 +59,10 @@ async fn host(order: Order, runtime: &Runtime, announce: impl FnOnce(Started) ->
     let mut notes = blocking(processes::clear_dead).await??;
     let place = Place::prepare(&order.dir)?;
 
-    let engine = wanted::engine(order.wanted.net.clone(), &order.who, &order.reader, runtime.handle().clone())?;
+    let hub = wanted::hub(order.wanted.net.clone(), &order.who)?;
+    let engine = wanted::engine(&order.reader, runtime.handle().clone())?;
     let mount = tokio::select! {
-        mount = engine.mount(order.wanted.spec.clone()) => mount.map_err(fault)?,
+        mount = engine.mount(&hub, order.wanted.spec.clone()) => mount.map_err(fault)?,
         name = signals.next() => return Err(Fault::new("interrupted", format!("stopped by {name}"))),
     };
     tracing::info!(repo = %mount.repo(), revision = mount.revision(), commit = mount.commit(), dir = %order.dir.display(), "mounting");

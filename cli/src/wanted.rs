@@ -5,10 +5,12 @@ use crate::args::{HubArgs, ReaderArgs, RepoArgs};
 use crate::exit::{Outcome, fault, fault_of, io_fault};
 use crate::ram;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::runtime::{Handle, Runtime};
 use weightless_control::Fault;
 use weightless_core::ErrorKind;
 use weightless_core::engine::{Engine, EngineConfig};
+use weightless_core::hub::Hub;
 use weightless_core::net::NetConfig;
 use weightless_core::reader::ReaderConfig;
 use weightless_core::repo::RepoSpec;
@@ -123,14 +125,19 @@ pub(crate) fn budget_bytes(reader: &ReaderArgs) -> u64 {
     }
 }
 
-/// An engine for one mount.
-pub(crate) fn engine(net: NetConfig, who: &Who, reader: &ReaderArgs, runtime: Handle) -> Outcome<Engine> {
+/// The Hub, as who asks sees it.
+pub(crate) fn hub(net: NetConfig, who: &Who) -> Outcome<Arc<Hub>> {
+    Hub::new(net, who.token()?).map(Arc::new).map_err(fault)
+}
+
+/// An engine.
+pub(crate) fn engine(reader: &ReaderArgs, runtime: Handle) -> Outcome<Engine> {
     let mut config = ReaderConfig::default();
     config.limits.budget_bytes = budget_bytes(reader);
     if let Some(ms) = reader.stall_timeout_ms {
         config.limits.stall_ms = u64::from(ms);
     }
-    Engine::new(EngineConfig { net, token: who.token()?, reader: config }, runtime).map_err(fault)
+    Engine::new(EngineConfig { reader: config }, runtime).map_err(fault)
 }
 
 /// A runtime for an engine or for questions to the Hub.

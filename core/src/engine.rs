@@ -1,11 +1,13 @@
-//! Owns the network configuration, the reader and the mounts' ids of one process. Knows no file-system interface.
+//! Owns what all mounts of a process share: the reader with its memory, the transport, the ids. Each mount brings its Hub: an
+//! endpoint and who asks there. Knows no file-system interface.
 
 mod origin;
+#[cfg(test)]
+mod tests;
 
 use self::origin::HubOrigin;
-use crate::hub::Hub;
+use crate::hub::{Commit, Hub};
 use crate::mount::Mount;
-use crate::net::NetConfig;
 use crate::reader::{Reader, ReaderConfig};
 use crate::repo::RepoSpec;
 use crate::token::Token;
@@ -20,18 +22,14 @@ use weightless_plan::MountId;
 /// What an engine is told once.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
-    /// How the network is reached.
-    pub net: NetConfig,
-    /// Who asks; `None` is anonymous.
-    pub token: Option<Token>,
     /// Memory and patience of the reader.
     pub reader: ReaderConfig,
 }
 
-/// Hub, reader and mounts of one process.
+/// Reader, transport and mounts of one process.
 #[derive(Debug)]
 pub struct Engine {
-    hub: Arc<Hub>,
+    transport: Transport,
     reader: Arc<Reader>,
     runtime: Handle,
     mount_next: AtomicU32,
@@ -43,17 +41,10 @@ impl Engine {
     /// # Errors
     /// A configuration that contradicts itself.
     pub fn new(config: EngineConfig, runtime: Handle) -> Result<Self> {
-        let hub = Arc::new(Hub::new(config.net, config.token)?);
-        let origin = Arc::new(HubOrigin(hub.clone()));
-        let transport = Arc::new(Transport::new(hub.config().client_builder(), origin)?);
-        let reader = Reader::new(config.reader, transport, runtime.clone())
+        let transport = Transport::new();
+        let reader = Reader::new(config.reader, Arc::new(transport.clone()), runtime.clone())
             .map_err(|error| Error::new(ErrorKind::InvalidInput, "the memory budget").because(error))?;
-        Ok(Engine { hub, reader: Arc::new(reader), runtime, mount_next: AtomicU32::new(0) })
-    }
-
-    /// The Hub, for questions that need no mount.
-    pub fn hub(&self) -> &Arc<Hub> {
-        &self.hub
+        Ok(Engine { transport, reader: Arc::new(reader), runtime, mount_next: AtomicU32::new(0) })
     }
 
     /// The reader's account.
@@ -61,18 +52,34 @@ impl Engine {
         &self.reader
     }
 
-    /// Resolves a revision and loads the root folder: two requests for a small repo, one more if it is gated.
+    /// Resolves a revision of a repo of `hub` and loads the root folder: two requests for a small repo, one more if it is gated.
+    /// Mounts of one endpoint and account are given the same `hub`: they share connections, tokens and content.
     ///
     /// # Errors
     /// What the Hub says of the repo, the revision or the folder.
-    pub async fn mount(&self, spec: RepoSpec) -> Result<Arc<Mount>> {
+    pub async fn mount(&self, hub: &Arc<Hub>, spec: RepoSpec) -> Result<Arc<Mount>> {
         let revision = spec.revision.unwrap_or_else(|| "main".to_owned());
-        let commit = self.hub.commit(&spec.repo, &revision).await?;
+        let commit = hub.commit(&spec.repo, &revision).await?;
         // A gated repo shows its names to everybody; whoever may not read it learns so now and not file by file.
-        self.hub.check_access(&commit).await?;
-        let tree = Tree::open(self.hub.clone(), commit.repo.clone(), commit.sha.clone(), spec.path.as_deref()).await?;
+        hub.check_access(&commit).await?;
+        self.show(hub, commit, revision, spec.path.as_deref()).await
+    }
+
+    /// Shows `commit`, or its folder at `path`, of a repo that the account of `hub` may read.
+    async fn show(&self, hub: &Arc<Hub>, commit: Commit, revision: String, path: Option<&str>) -> Result<Arc<Mount>> {
+        let tree = Tree::open(hub.clone(), commit.repo.clone(), commit.sha.clone(), path).await?;
         let id = MountId(self.mount_next.fetch_add(1, Ordering::Relaxed));
-        Ok(Mount::new(id, commit, revision, tree, self.reader.clone(), self.runtime.clone()))
+        let origin = Arc::new(HubOrigin(hub.clone()));
+        Ok(Mount::new(id, commit, revision, tree, origin, self.reader.clone(), self.runtime.clone()))
+    }
+
+    /// Changes who asks at `hub` while its mounts live: the next question goes with `token`, and what was answered to the old one
+    /// (tokens for data, signed addresses) is dropped. Files that are open keep what they have read; files opened from now on
+    /// get nothing that was fetched for the old account.
+    pub fn set_token(&self, hub: &Hub, token: Option<Token>) {
+        if let Some(ended) = hub.set_token(token) {
+            self.transport.forget(ended);
+        }
     }
 
     /// Fails what waits; called last.

@@ -5,6 +5,7 @@
 //! | module | subject |
 //! | --- | --- |
 //! | [`map`] | what the Hub's refusals mean; pure |
+//! | `account` | who asks, and what that account's answers are kept under |
 //! | `ask` | one request with its retries, redirects and bounds |
 //! | `route` | addresses, encoded once |
 //! | [`commit`] | a revision's commit, refs, history |
@@ -18,6 +19,7 @@
 //! through a client of its own that knows neither our proxy nor our certificates. Its response types are used where they
 //! fit.
 
+mod account;
 mod ask;
 pub mod commit;
 pub mod listing;
@@ -30,6 +32,7 @@ pub mod xet;
 #[cfg(test)]
 mod tests;
 
+pub use account::View;
 pub use commit::Commit;
 pub use listing::{Cursor, Depth, EntryKind, TreeEntry, TreePage};
 pub use resolve::Resolved;
@@ -39,23 +42,42 @@ use crate::Result;
 use crate::net::NetConfig;
 use crate::repo::RepoId;
 use crate::token::Token;
+use account::Account;
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, RequestBuilder};
 use url::Url;
 
-/// The Hub as one account (or nobody) sees it. Cheap to share behind an `Arc`; holds no state but its connections.
+/// The Hub as one account (or nobody) sees it. To be shared behind an `Arc` by all mounts of this endpoint and account; holds
+/// no state but who asks and its connections.
 #[derive(Debug)]
 pub struct Hub {
     config: NetConfig,
     client: reqwest::Client,
-    token: Option<Token>,
+    data_client: reqwest::Client,
+    account: Account,
 }
 
 impl Hub {
-    /// Builds the client; asks nothing yet.
+    /// Builds the clients; asks nothing yet.
     pub fn new(config: NetConfig, token: Option<Token>) -> Result<Self> {
-        let client = config.client()?;
-        Ok(Hub { config, client, token })
+        let (client, data_client) = (config.client()?, config.data_client()?);
+        Ok(Hub { config, client, data_client, account: Account::new(token) })
+    }
+
+    /// From now on another account asks, or the same one with another token. Returns the view that ended, unless the token is
+    /// the one it was.
+    pub(crate) fn set_token(&self, token: Option<Token>) -> Option<View> {
+        self.account.replace(token)
+    }
+
+    /// What the account sees, as of now.
+    pub fn view(&self) -> View {
+        self.account.view()
+    }
+
+    /// For requests to the data hosts that this Hub names; carries no token.
+    pub(crate) fn data_client(&self) -> &reqwest::Client {
+        &self.data_client
     }
 
     /// The network configuration, for clients of the same making.
@@ -65,7 +87,7 @@ impl Hub {
 
     /// Whether requests carry a token.
     pub fn is_logged_in(&self) -> bool {
-        self.token.is_some()
+        self.account.is_known()
     }
 
     /// A request through the Hub's client. The token goes along if, and only if, `url` is at the endpoint's host.
@@ -83,7 +105,7 @@ impl Hub {
 
     /// The `Authorization` header for `url`: the token if, and only if, that is at the endpoint's host.
     pub fn bearer_for(&self, url: &Url) -> Option<HeaderValue> {
-        self.token.as_ref().filter(|_| self.config.is_endpoint(url)).map(Token::bearer)
+        self.account.token().filter(|_| self.config.is_endpoint(url)).map(|token| token.bearer())
     }
 
     /// The address of a repo's page, for people.

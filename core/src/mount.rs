@@ -4,7 +4,7 @@
 use crate::hub::Commit;
 use crate::reader::{Counters, OpenFile, Reader, Reply};
 use crate::repo::RepoId;
-use crate::transport::Source;
+use crate::transport::{Origin, Source};
 use crate::tree::{FileMeta, Node, NodeId, NodeKind, Totals, Tree};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -26,6 +26,7 @@ pub struct Mount {
     commit: Arc<str>,
     modified: SystemTime,
     tree: Arc<Tree>,
+    origin: Arc<dyn Origin>,
     reader: Arc<Reader>,
     counters: Arc<Counters>,
     runtime: Handle,
@@ -35,12 +36,13 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// What `revision` pointed to is in `commit`; `tree` is its tree, or a folder of it.
+    /// What `revision` pointed to is in `commit`; `tree` is its tree, or a folder of it; `origin` serves its files.
     pub(crate) fn new(
         id: MountId,
         commit: Commit,
         revision: String,
         tree: Arc<Tree>,
+        origin: Arc<dyn Origin>,
         reader: Arc<Reader>,
         runtime: Handle,
     ) -> Arc<Self> {
@@ -51,6 +53,7 @@ impl Mount {
             commit: commit.sha,
             modified: commit.modified,
             tree,
+            origin,
             reader,
             counters: Arc::default(),
             runtime,
@@ -138,7 +141,7 @@ impl Mount {
             Some(Node { name, .. }) => return Err(Error::new(ErrorKind::IsADirectory, &*name)),
             None => return Err(Error::new(ErrorKind::EntryNotFound, self.repo.to_string())),
         };
-        let source = Source { repo: self.repo.clone(), commit: self.commit.clone(), file };
+        let source = Source { origin: self.origin.clone(), repo: self.repo.clone(), commit: self.commit.clone(), file };
         let handle = self.reader.open(Arc::new(source), self.id, Mode::Cached, self.counters.clone())?;
         self.files().insert(handle, node);
         Ok(handle)

@@ -82,7 +82,7 @@ impl NetConfig {
 
     /// Builder of every client: follows no redirect by itself (a redirect may leave the host that a token is for), takes
     /// proxies from the environment where none is given, knows no total timeout (each caller has its own).
-    pub fn client_builder(&self) -> reqwest::ClientBuilder {
+    fn client_builder(&self) -> reqwest::ClientBuilder {
         let builder = reqwest::Client::builder()
             .user_agent(&self.user_agent)
             .redirect(reqwest::redirect::Policy::none())
@@ -99,10 +99,19 @@ impl NetConfig {
         if self.extra_ca.is_empty() { builder } else { builder.tls_certs_merge(self.extra_ca.iter().cloned()) }
     }
 
-    /// A client of [`Self::client_builder`].
+    /// A client for the Hub's API.
     pub fn client(&self) -> Result<reqwest::Client> {
-        self.client_builder().build().map_err(|error| Error::new(ErrorKind::Internal, "HTTP client").because(error))
+        built(self.client_builder())
     }
+
+    /// A client for content. HTTP/2 would put all ranges on one connection, whose window and losses they would share.
+    pub fn data_client(&self) -> Result<reqwest::Client> {
+        built(self.client_builder().http1_only())
+    }
+}
+
+fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client> {
+    builder.build().map_err(|error| Error::new(ErrorKind::Internal, "HTTP client").because(error))
 }
 
 fn parse_endpoint(text: &str) -> Result<Url> {

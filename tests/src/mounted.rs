@@ -2,9 +2,11 @@
 //! test fails.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use weightless_core::engine::{Engine, EngineConfig};
+use weightless_core::hub::Hub;
 use weightless_core::net::NetConfig;
 use weightless_core::reader::ReaderConfig;
 use weightless_core::repo::RepoSpec;
@@ -20,7 +22,9 @@ pub struct Mounted {
     pub mount: OsMount,
     /// What it is of.
     pub engine: Engine,
-    /// The Hub that it comes from.
+    /// The Hub that it comes from, as nobody in particular sees it.
+    pub seen: Arc<Hub>,
+    /// That Hub.
     pub hub: HubSim,
     /// Where all of it runs.
     pub runtime: Runtime,
@@ -36,14 +40,15 @@ impl Mounted {
         let hub = runtime.block_on(HubSim::builder().repo(repo).start()).expect("a Hub");
         let net = NetConfig::new(Some(hub.endpoint()), &|_| None).expect("an endpoint");
         let spec = RepoSpec::parse(REPO, net.endpoint()).expect("a repo's name");
-        let config = EngineConfig { net, token: None, reader: ReaderConfig::default() };
+        let seen = Arc::new(Hub::new(net, None).expect("a client"));
+        let config = EngineConfig { reader: ReaderConfig::default() };
         let engine = Engine::new(config, runtime.handle().clone()).expect("an engine");
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().canonicalize().expect("its path");
-        let repo = runtime.block_on(engine.mount(spec)).expect("the repo is there");
+        let repo = runtime.block_on(engine.mount(&seen, spec)).expect("the repo is there");
         let mount = OsMount::start(repo, &at, &MountOptions::default()).expect("it mounts");
         assert_eq!((mount.at(), mount.cleared()), (at.as_path(), 0));
-        Mounted { mount, engine, hub, runtime, at, _folder: folder }
+        Mounted { mount, engine, seen, hub, runtime, at, _folder: folder }
     }
 }
 

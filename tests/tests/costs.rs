@@ -34,8 +34,8 @@ fn four_mib_from_the_middle(content: Content) -> (u64, u64) {
     let (offset, len) = (100 * MIB + 12_345, 4 * MIB as usize);
     let expected = content.read(offset, len).expect("the content");
     let mounted = Mounted::new(RepoDef::model(REPO).file_as("w", content, Storage::Xet));
-    let spec = RepoSpec::parse(REPO, mounted.engine.hub().config().endpoint()).expect("a repo's name");
-    let mount = mounted.runtime.block_on(mounted.engine.mount(spec)).expect("the repo is there");
+    let spec = RepoSpec::parse(REPO, mounted.seen.config().endpoint()).expect("a repo's name");
+    let mount = mounted.runtime.block_on(mounted.engine.mount(&mounted.seen, spec)).expect("the repo is there");
     let node = mount.known(NodeId::ROOT, "w").expect("a small repo is known whole");
     let handle = mount.open(node.id).expect("it opens");
     let counters = mounted.hub.network().counters();

@@ -2,7 +2,7 @@
 //! asks the transport for bytes. Decides nothing.
 
 use crate::Result;
-use crate::hub::Hub;
+use crate::hub::{Hub, View};
 use crate::reader::Fetcher;
 use crate::repo::RepoId;
 use crate::transport::{Location, Origin, Sink, Source, Transport, XetToken};
@@ -11,10 +11,19 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The Hub as the transport sees it.
+/// A Hub as the transport sees it.
+#[derive(Debug)]
 pub(super) struct HubOrigin(pub(super) Arc<Hub>);
 
 impl Origin for HubOrigin {
+    fn view(&self) -> View {
+        self.0.view()
+    }
+
+    fn data_client(&self) -> &reqwest::Client {
+        self.0.data_client()
+    }
+
     fn xet_token(&self, repo: &RepoId, commit: &str) -> BoxFuture<'static, Result<XetToken>> {
         let (hub, repo, commit) = (self.0.clone(), repo.clone(), commit.to_owned());
         Box::pin(async move {

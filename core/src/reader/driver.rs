@@ -7,7 +7,7 @@ use crate::error::Retry;
 use crate::transport::Source;
 use crate::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -313,7 +313,8 @@ struct Driver {
     limits: Limits,
     files: HashMap<OpenFile, File>,
     file_next: u64,
-    contents: HashMap<ContentKey, Content>,
+    /// The open files of each content, so that a fetch for it goes to a repo that is still in use.
+    contents: HashMap<ContentKey, BTreeSet<OpenFile>>,
     waiting: HashMap<ReadId, Waiting>,
     running: HashMap<FetchId, Running>,
     causes: VecDeque<(FetchId, Error)>,
@@ -324,17 +325,10 @@ struct Driver {
 struct File {
     handle: weightless_plan::HandleId,
     content: ContentKey,
-    size: u64,
+    source: Arc<Source>,
     mount: MountId,
     mode: Mode,
     counters: Arc<Counters>,
-}
-
-/// Where a content's bytes come from, as long as a file or a fetch needs it.
-struct Content {
-    source: Arc<Source>,
-    counters: Arc<Counters>,
-    users: usize,
 }
 
 struct Waiting {
@@ -343,7 +337,6 @@ struct Waiting {
 }
 
 struct Running {
-    content: ContentKey,
     cancel: CancellationToken,
     counters: Arc<Counters>,
 }
@@ -372,28 +365,29 @@ impl Driver {
         mode: Mode,
         counters: Arc<Counters>,
     ) -> OpenFile {
-        let size = source.file.size;
-        let handle = self.plan.open(now, content, size, mount, mode);
-        self.contents.entry(content).and_modify(|known| known.users += 1).or_insert_with(|| Content {
-            source,
-            counters: counters.clone(),
-            users: 1,
-        });
+        let handle = self.plan.open(now, content, source.file.size, mount, mode);
         let file = OpenFile(self.file_next);
         self.file_next += 1;
-        self.files.insert(file, File { handle, content, size, mount, mode, counters });
+        self.contents.entry(content).or_default().insert(file);
+        self.files.insert(file, File { handle, content, source, mount, mode, counters });
         file
     }
 
     fn close(&mut self, now: Time, file: OpenFile) {
-        if let Some(file) = self.files.remove(&file) {
-            self.plan.close(now, file.handle);
-            self.release(file.content);
+        let Some(File { handle, content, .. }) = self.files.remove(&file) else { return };
+        self.plan.close(now, handle);
+        if let Some(files) = self.contents.get_mut(&content) {
+            files.remove(&file);
+            if files.is_empty() {
+                self.contents.remove(&content);
+            }
         }
     }
 
     fn settled(&mut self, now: Time, fetch: FetchId, outcome: Outcome, cause: Option<Error>) {
-        let Some(running) = self.running.remove(&fetch) else { return };
+        if self.running.remove(&fetch).is_none() {
+            return;
+        }
         if let Some(cause) = cause {
             tracing::debug!(?fetch, ?outcome, ?cause, "a fetch failed");
             if self.causes.len() == CAUSES_MAX {
@@ -402,17 +396,6 @@ impl Driver {
             self.causes.push_back((fetch, cause));
         }
         self.plan.settled(now, fetch, outcome);
-        self.release(running.content);
-    }
-
-    /// Lets go of a content's source with its last user.
-    fn release(&mut self, content: ContentKey) {
-        if let std::collections::hash_map::Entry::Occupied(mut entry) = self.contents.entry(content) {
-            entry.get_mut().users -= 1;
-            if entry.get().users == 0 {
-                entry.remove();
-            }
-        }
     }
 
     /// Pulls the plan's actions.
@@ -420,13 +403,15 @@ impl Driver {
         while let Some(action) = self.plan.next_action() {
             match action {
                 Action::Fetch { fetch, content, blocks, .. } => {
-                    let entry =
-                        self.contents.get_mut(&content).expect("a content is fetched only while a file of it is open");
-                    entry.users += 1;
+                    let file = self
+                        .contents
+                        .get(&content)
+                        .and_then(|files| self.files.get(files.first()?))
+                        .expect("a content is fetched only while a file of it is open");
                     let cancel = CancellationToken::new();
-                    let running = Running { content, cancel: cancel.clone(), counters: entry.counters.clone() };
+                    let running = Running { cancel: cancel.clone(), counters: file.counters.clone() };
                     self.running.insert(fetch, running);
-                    todo.starts.push(Start { fetch, source: entry.source.clone(), blocks, cancel });
+                    todo.starts.push(Start { fetch, source: file.source.clone(), blocks, cancel });
                 }
                 Action::Cancel(fetch) => {
                     todo.cancels.extend(self.running.get(&fetch).map(|running| running.cancel.clone()))
@@ -464,11 +449,10 @@ impl Driver {
         todo.starts.clear();
         for (_, running) in std::mem::take(&mut self.running) {
             todo.cancels.push(running.cancel);
-            self.release(running.content);
         }
         self.plan = Plan::new(self.limits.clone()).expect("these limits were accepted before");
         for file in self.files.values_mut() {
-            file.handle = self.plan.open(now, file.content, file.size, file.mount, file.mode);
+            file.handle = self.plan.open(now, file.content, file.source.file.size, file.mount, file.mode);
         }
     }
 
@@ -548,7 +532,14 @@ fn closed() -> Error {
     Error::new(ErrorKind::Closed, "")
 }
 
-/// The key under which a file's blocks are shared: its sha256 where the Hub says it, else its git blob id.
+/// The key under which a file's blocks are shared: its sha256 where the Hub says it, else its git blob id, as the account sees
+/// it that opens the file.
+///
+/// *The rule*: blocks are shared by all files of one content that one view of a Hub opened, whatever their repos and mounts,
+/// and never between views. To know a hash is no right to the bytes: a gated repo shows its listing, hashes included, to
+/// everybody, and an account that may not read it must not be served what is held for one that may. Within a view the bytes
+/// are the account's own, whichever repo they came by. A token that is replaced ends the view: files opened before keep
+/// their blocks, as they keep the kernel's pages; files opened after start with none.
 fn content_key(source: &Source) -> Result<ContentKey> {
     let bad = || Error::new(ErrorKind::Protocol, &*source.file.path).because("a malformed content hash");
     let mut key = [0; 32];
@@ -559,6 +550,10 @@ fn content_key(source: &Source) -> Result<ContentKey> {
             // No sha256 of content is known to end so; a git id and a sha256 never share a key.
             key[20..].copy_from_slice(b"git blob id ");
         }
+    }
+    // Two views' keys meet only for hashes that differ in these bytes alone, which nobody can make.
+    for (byte, view) in key[24..].iter_mut().zip(source.origin.view().number().to_le_bytes()) {
+        *byte ^= view;
     }
     Ok(ContentKey(key))
 }

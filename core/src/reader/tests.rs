@@ -2,10 +2,12 @@
 
 use super::driver::{Counters, OpenFile};
 use super::*;
+use crate::hub::View;
 use crate::repo::{RepoId, RepoKind};
-use crate::transport::{Sink, Source};
+use crate::transport::{Location, Origin, Sink, Source, XetToken};
 use crate::tree::FileMeta;
 use crate::{Error, ErrorKind, Result};
+use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::Range;
@@ -31,6 +33,8 @@ enum Step {
 struct Scripted {
     scripts: Mutex<VecDeque<Vec<Step>>>,
     asked: Mutex<Vec<Range<u64>>>,
+    /// Of which repos, in turn.
+    repos: Mutex<Vec<String>>,
     dropped: Arc<AtomicUsize>,
 }
 
@@ -54,12 +58,13 @@ impl Drop for OnDrop {
 impl Fetcher for Scripted {
     fn fetch<'a>(
         &'a self,
-        _source: &'a Arc<Source>,
+        source: &'a Arc<Source>,
         range: Range<u64>,
         sink: &'a Arc<dyn Sink>,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(range.clone());
+            self.repos.lock().unwrap().push(source.repo.name.to_string());
             let script = self.scripts.lock().unwrap().pop_front().unwrap_or_default();
             sink.sent();
             let mut at = range.start;
@@ -90,9 +95,32 @@ impl Fetcher for Scripted {
     }
 }
 
+/// A Hub that is not asked: the fetcher is scripted.
+#[derive(Debug)]
+struct Nowhere(View);
+
+impl Origin for Nowhere {
+    fn view(&self) -> View {
+        self.0
+    }
+
+    fn data_client(&self) -> &reqwest::Client {
+        unreachable!("the fetcher is scripted")
+    }
+
+    fn xet_token(&self, _: &RepoId, _: &str) -> BoxFuture<'static, Result<XetToken>> {
+        unreachable!("the fetcher is scripted")
+    }
+
+    fn locate(&self, _: &RepoId, _: &str, _: &str) -> BoxFuture<'static, Result<Location>> {
+        unreachable!("the fetcher is scripted")
+    }
+}
+
 struct World {
     fetcher: Arc<Scripted>,
     reader: Reader,
+    origin: Arc<Nowhere>,
 }
 
 impl World {
@@ -100,10 +128,15 @@ impl World {
         let fetcher = Arc::new(Scripted::default());
         fetcher.scripts.lock().unwrap().extend(scripts.iter().map(|script| script.to_vec()));
         let reader = Reader::new(ReaderConfig::default(), fetcher.clone(), Handle::current()).expect("default limits");
-        World { fetcher, reader }
+        World { fetcher, reader, origin: Arc::new(Nowhere(View::fresh())) }
     }
 
     fn open(&self, size: u64) -> OpenFile {
+        self.open_of(self.origin.clone(), "org/name", size)
+    }
+
+    /// Files of one size are of one content, whatever their repo.
+    fn open_of(&self, origin: Arc<Nowhere>, repo: &str, size: u64) -> OpenFile {
         let file = FileMeta {
             path: "file.bin".into(),
             size,
@@ -111,8 +144,8 @@ impl World {
             sha256: Some(format!("{size:064x}")),
             xet_hash: None,
         };
-        let repo = RepoId { kind: RepoKind::Model, name: "org/name".into() };
-        let source = Arc::new(Source { repo, commit: "c".into(), file: Arc::new(file) });
+        let repo = RepoId { kind: RepoKind::Model, name: repo.into() };
+        let source = Arc::new(Source { origin, repo, commit: "c".into(), file: Arc::new(file) });
         self.reader.open(source, MountId(0), Mode::Cached, Arc::new(Counters::default())).expect("opens")
     }
 
@@ -170,6 +203,37 @@ async fn readers_of_one_file_share_what_is_in_flight() {
     let mut asked = world.fetcher.asked.lock().unwrap().clone();
     asked.sort_by_key(|range| range.start);
     assert!(asked.windows(2).all(|pair| pair[0].end <= pair[1].start), "a byte was fetched twice: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_is_shared_among_repos_of_one_account_and_never_with_another() {
+    let world = World::new(&[]);
+    let (mine, theirs) = (world.origin.clone(), Arc::new(Nowhere(View::fresh())));
+    let first = world.open_of(mine.clone(), "org/one", MIB);
+    world.read(first, 0, 10).await.expect("reads");
+    let asked = || world.fetcher.asked.lock().unwrap().len();
+    let before = asked();
+    let shared = world.open_of(mine, "org/two", MIB);
+    assert_eq!(world.read(shared, 0, 10).await.expect("reads"), content(0..10));
+    assert_eq!(asked(), before, "one account's copies of a file share blocks");
+    // The other account is refused, while its neighbour's blocks are there.
+    world.fetcher.scripts.lock().unwrap().push_back(vec![Step::Fail(ErrorKind::FileRefused)]);
+    let refused = world.open_of(theirs, "org/one", MIB);
+    assert_eq!(world.read(refused, 0, 10).await.expect_err("fails").kind(), ErrorKind::FileRefused);
+    assert_eq!(world.read(first, 0, 10).await.expect("reads"), content(0..10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_content_is_fetched_from_a_repo_that_is_still_open() {
+    let world = World::new(&[]);
+    let first = world.open_of(world.origin.clone(), "org/one", 200 * MIB);
+    let second = world.open_of(world.origin.clone(), "org/two", 200 * MIB);
+    world.read(first, 100 * MIB, 10).await.expect("reads");
+    world.reader.close(first);
+    world.read(second, 50 * MIB, 10).await.expect("reads");
+    let mut repos = world.fetcher.repos.lock().unwrap().clone();
+    repos.dedup();
+    assert_eq!(repos, ["org/one", "org/two"]);
 }
 
 #[tokio::test(start_paused = true)]

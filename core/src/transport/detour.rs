@@ -1,9 +1,10 @@
 //! Remembers files that the Xet way keeps failing, so that they are read by plain ranges for a while. Decides from
 //! outcomes it is told of; never tries anything.
 
-use super::Sink;
 use super::kept::Kept;
+use super::{Sink, XetFile};
 use crate::ErrorKind;
+use crate::hub::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,8 +20,8 @@ const FILES_MAX: usize = 1024;
 
 /// The files in trouble.
 pub(crate) struct Detours {
-    /// Failures in a row by Xet hash. Std: held for a lookup, never across an await.
-    failures: Mutex<Kept<Arc<str>, u32>>,
+    /// Failures in a row by file. Std: held for a lookup, never across an await.
+    failures: Mutex<Kept<XetFile, u32>>,
 }
 
 impl Detours {
@@ -29,22 +30,22 @@ impl Detours {
     }
 
     /// Whether the file is to be read by plain ranges now.
-    pub(crate) fn taken(&self, hash: &Arc<str>) -> bool {
-        self.failures().get(hash, Instant::now()).is_some_and(|failures| failures >= FAILURES_MIN)
+    pub(crate) fn taken(&self, file: &XetFile) -> bool {
+        self.failures().get(file, Instant::now()).is_some_and(|failures| failures >= FAILURES_MIN)
     }
 
     /// Whether the Xet way failed when it was last tried.
-    pub(crate) fn doubts(&self, hash: &Arc<str>) -> bool {
-        self.failures().get(hash, Instant::now()).is_some()
+    pub(crate) fn doubts(&self, file: &XetFile) -> bool {
+        self.failures().get(file, Instant::now()).is_some()
     }
 
     /// The Xet way worked.
-    pub(crate) fn worked(&self, hash: &Arc<str>) {
-        self.failures().forget(hash, |_| true);
+    pub(crate) fn worked(&self, file: &XetFile) {
+        self.failures().forget(file, |_| true);
     }
 
     /// The Xet way failed with this.
-    pub(crate) fn failed(&self, hash: &Arc<str>, kind: ErrorKind) {
+    pub(crate) fn failed(&self, file: &XetFile, kind: ErrorKind) {
         use ErrorKind::{Connection, ContentMismatch, FileRefused, HubDown, Offline, Protocol, Stalled};
         // Waiting and rights are the same on either way.
         if !matches!(kind, Connection | ContentMismatch | FileRefused | HubDown | Offline | Protocol | Stalled) {
@@ -52,15 +53,20 @@ impl Detours {
         }
         let now = Instant::now();
         let mut kept = self.failures();
-        let failures = kept.get(hash, now).unwrap_or(0).saturating_add(1);
-        kept.insert(Arc::clone(hash), failures, now + Duration::from_millis(DETOUR_MS));
+        let failures = kept.get(file, now).unwrap_or(0).saturating_add(1);
+        kept.insert(file.clone(), failures, now + Duration::from_millis(DETOUR_MS));
         drop(kept);
         if failures == FAILURES_MIN {
-            tracing::warn!(xet_hash = %hash, cause = kind.row().code, "reading by plain ranges, since Xet fails");
+            tracing::warn!(xet_hash = %file.hash, cause = kind.row().code, "reading by plain ranges, since Xet fails");
         }
     }
 
-    fn failures(&self) -> MutexGuard<'_, Kept<Arc<str>, u32>> {
+    /// Forgets what befell `view`, which has ended.
+    pub(crate) fn forget(&self, view: View) {
+        self.failures().retain(|file| file.view != view);
+    }
+
+    fn failures(&self) -> MutexGuard<'_, Kept<XetFile, u32>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,22 +106,22 @@ impl Sink for Watched {
 /// A fetch by the Xet way; dropped before its end after a silence, it counts as a failure.
 pub(crate) struct Attempt<'a> {
     detours: &'a Detours,
-    hash: &'a Arc<str>,
+    file: &'a XetFile,
     watched: &'a Watched,
     ended: bool,
 }
 
 impl<'a> Attempt<'a> {
-    pub(crate) fn new(detours: &'a Detours, hash: &'a Arc<str>, watched: &'a Watched) -> Self {
-        Attempt { detours, hash, watched, ended: false }
+    pub(crate) fn new(detours: &'a Detours, file: &'a XetFile, watched: &'a Watched) -> Self {
+        Attempt { detours, file, watched, ended: false }
     }
 
     /// The fetch ended by itself.
     pub(crate) fn end(mut self, failure: Option<ErrorKind>) {
         self.ended = true;
         match failure {
-            None => self.detours.worked(self.hash),
-            Some(kind) => self.detours.failed(self.hash, kind),
+            None => self.detours.worked(self.file),
+            Some(kind) => self.detours.failed(self.file, kind),
         }
     }
 }
@@ -123,7 +129,7 @@ impl<'a> Attempt<'a> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if !self.ended && self.watched.is_silent() {
-            self.detours.failed(self.hash, ErrorKind::Stalled);
+            self.detours.failed(self.file, ErrorKind::Stalled);
         }
     }
 }
@@ -159,10 +165,10 @@ mod tests {
             ("two silences", &[GivenUpAfter(SILENT_MS), GivenUpAfter(SILENT_MS)], true),
             ("reads closed in time", &[GivenUpAfter(100), GivenUpAfter(100)], false),
         ] {
-            let (detours, hash) = (Detours::new(), Arc::from("hash"));
+            let (detours, file) = (Detours::new(), XetFile { view: View::fresh(), hash: "hash".into() });
             for outcome in outcomes {
                 let watched = Watched::new(&sink);
-                let attempt = Attempt::new(&detours, &hash, &watched);
+                let attempt = Attempt::new(&detours, &file, &watched);
                 match outcome {
                     Worked => attempt.end(None),
                     Failed(kind) => attempt.end(Some(*kind)),
@@ -172,9 +178,9 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(detours.taken(&hash), taken, "{name}");
+            assert_eq!(detours.taken(&file), taken, "{name}");
             tokio::time::advance(Duration::from_millis(DETOUR_MS)).await;
-            assert!(!detours.taken(&hash), "{name}, later");
+            assert!(!detours.taken(&file), "{name}, later");
         }
     }
 }

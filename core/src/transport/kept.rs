@@ -1,6 +1,8 @@
 //! What is kept of earlier answers: bounded by count, bytes and age. Holds no policy on what an entry is good for.
 
+use super::XetFile;
 use super::layout::Layout;
+use crate::hub::View;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::ops::Range;
@@ -43,6 +45,12 @@ impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
             self.order.retain(|kept| kept != key);
         }
     }
+
+    /// Forgets what `keep` does not want.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        self.values.retain(|key, _| keep(key));
+        self.order.retain(keep);
+    }
 }
 
 /// Reconstructions kept, as a count; one a piece, so 4096 reach 32 GiB of whole xorbs.
@@ -57,59 +65,66 @@ const CANDIDATES_MAX: usize = 8;
 /// The reconstructions of a file by the start of their range, each with the time until which it is good.
 type File = BTreeMap<u64, (Instant, Arc<Layout>)>;
 
-/// Reconstructions by Xet hash and by the start of the range that they were asked for.
+/// Reconstructions by file, as one account sees it, and by the start of the range that they were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct KeptLayouts {
-    files: HashMap<Arc<str>, File>,
+    files: HashMap<XetFile, File>,
     /// Oldest first.
-    order: VecDeque<(Arc<str>, u64, usize)>,
+    order: VecDeque<(XetFile, u64, usize)>,
     bytes: usize,
 }
 
 impl KeptLayouts {
     /// Those that were asked for a range with `at` in it.
-    pub(crate) fn containing(&self, hash: &str, at: u64, now: Instant) -> impl Iterator<Item = &Arc<Layout>> {
+    pub(crate) fn containing(&self, file: &XetFile, at: u64, now: Instant) -> impl Iterator<Item = &Arc<Layout>> {
         self.files
-            .get(hash)
+            .get(file)
             .into_iter()
             .flat_map(move |file| file.range(..=at).rev().take(CANDIDATES_MAX))
             .filter(move |(_, (until, layout))| now < *until && layout.asked().contains(&at))
             .map(|(_, (_, layout))| layout)
     }
 
-    pub(crate) fn insert(&mut self, hash: &Arc<str>, layout: Arc<Layout>, now: Instant) {
+    pub(crate) fn insert(&mut self, file: &XetFile, layout: Arc<Layout>, now: Instant) {
         let bytes = layout.kept_bytes();
         let Range { start, end } = *layout.asked();
-        self.remove(hash, start);
+        self.remove(file, start);
         debug_assert!(start < end);
         let until = now + Duration::from_millis(LAYOUT_MS_MAX);
-        self.files.entry(Arc::clone(hash)).or_default().insert(start, (until, layout));
-        self.order.push_back((Arc::clone(hash), start, bytes));
+        self.files.entry(file.clone()).or_default().insert(start, (until, layout));
+        self.order.push_back((file.clone(), start, bytes));
         self.bytes += bytes;
         while self.order.len() > LAYOUTS_MAX || self.bytes > LAYOUT_BYTES_MAX {
-            let Some((hash, start, _)) = self.order.front().cloned() else { break };
-            self.remove(&hash, start);
+            let Some((file, start, _)) = self.order.front().cloned() else { break };
+            self.remove(&file, start);
         }
     }
 
     /// Forgets `layout`, whose URLs are no longer good.
-    pub(crate) fn forget(&mut self, hash: &str, layout: &Arc<Layout>) {
+    pub(crate) fn forget(&mut self, file: &XetFile, layout: &Arc<Layout>) {
         let start = layout.asked().start;
-        let kept = self.files.get(hash).and_then(|file| file.get(&start));
+        let kept = self.files.get(file).and_then(|layouts| layouts.get(&start));
         if kept.is_some_and(|(_, kept)| Arc::ptr_eq(kept, layout)) {
-            self.remove(hash, start);
+            self.remove(file, start);
         }
     }
 
-    fn remove(&mut self, hash: &str, start: u64) {
-        let Some(file) = self.files.get_mut(hash) else { return };
-        if file.remove(&start).is_none() {
+    /// Forgets what was answered to `view`, which has ended.
+    pub(crate) fn forget_view(&mut self, view: View) {
+        self.files.retain(|file, _| file.view != view);
+        self.order.retain(|(file, ..)| file.view != view);
+        self.bytes = self.order.iter().map(|(_, _, bytes)| bytes).sum();
+    }
+
+    fn remove(&mut self, file: &XetFile, start: u64) {
+        let Some(layouts) = self.files.get_mut(file) else { return };
+        if layouts.remove(&start).is_none() {
             return;
         }
-        if file.is_empty() {
-            self.files.remove(hash);
+        if layouts.is_empty() {
+            self.files.remove(file);
         }
-        if let Some(index) = self.order.iter().position(|(h, s, _)| **h == *hash && *s == start)
+        if let Some(index) = self.order.iter().position(|(f, s, _)| f == file && *s == start)
             && let Some((_, _, bytes)) = self.order.remove(index)
         {
             self.bytes -= bytes;
@@ -130,25 +145,30 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reconstruction_is_found_by_any_byte_of_its_range_until_it_is_too_old() {
         let mut kept = KeptLayouts::default();
-        let hash: Arc<str> = "h".into();
+        let file = |view| XetFile { view, hash: "h".into() };
+        let (mine, theirs) = (file(View::fresh()), file(View::fresh()));
         let now = Instant::now();
-        kept.insert(&hash, layout(0), now);
-        kept.insert(&hash, layout(50), now);
-        kept.insert(&hash, layout(50), now);
+        kept.insert(&mine, layout(0), now);
+        kept.insert(&mine, layout(50), now);
+        kept.insert(&mine, layout(50), now);
         let found = |kept: &KeptLayouts, kib: u64, ms| {
             let later = now + Duration::from_millis(ms);
-            kept.containing("h", kib * KIB, later).map(|l| l.asked().start / KIB).collect::<Vec<_>>()
+            kept.containing(&mine, kib * KIB, later).map(|l| l.asked().start / KIB).collect::<Vec<_>>()
         };
         assert_eq!(found(&kept, 60, 0), [50, 0]);
         assert_eq!(found(&kept, 40, 0), [0]);
         assert_eq!(found(&kept, 150, 0), [] as [u64; 0]);
         assert_eq!(found(&kept, 60, LAYOUT_MS_MAX), [] as [u64; 0]);
-        let first = Arc::clone(kept.containing("h", 0, now).next().unwrap());
-        kept.forget("h", &first);
-        kept.forget("h", &first);
+        kept.insert(&theirs, layout(20), now);
+        assert_eq!(found(&kept, 60, 0), [50, 0], "what another account was answered is not for this one");
+        kept.forget_view(theirs.view);
+        assert_eq!((found(&kept, 60, 0), kept.order.len()), (vec![50, 0], 2));
+        let first = Arc::clone(kept.containing(&mine, 0, now).next().unwrap());
+        kept.forget(&mine, &first);
+        kept.forget(&mine, &first);
         assert_eq!(found(&kept, 60, 0), [50]);
         for n in 0..2 * LAYOUTS_MAX as u64 {
-            kept.insert(&hash, layout(n), now);
+            kept.insert(&mine, layout(n), now);
         }
         assert!(kept.order.len() <= LAYOUTS_MAX && kept.bytes <= LAYOUT_BYTES_MAX);
         assert_eq!(kept.order.iter().map(|(_, _, bytes)| bytes).sum::<usize>(), kept.bytes);

@@ -37,7 +37,10 @@ mod tests;
 pub use origin::{Location, Origin, XetToken};
 pub use stats::{Statistics, Traffic};
 
-use crate::{Error, ErrorKind, Result, repo::RepoId, tree::FileMeta};
+use crate::hub::View;
+use crate::repo::RepoId;
+use crate::tree::FileMeta;
+use crate::{Error, ErrorKind, Result};
 use choose::{Chooser, Start, Way};
 use detour::{Attempt, Detours, Watched};
 use lanes::{Class, FetchLanes, Lanes};
@@ -56,7 +59,7 @@ const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// A fetch of a Xet file up to this long goes the way that answers sooner: two blocks. Longer ones are worth the Xet way,
 /// whose ranges of one file come side by side from a data host near by.
 const EITHER_WAY_BYTES_MAX: u64 = 512 << 10;
-/// Repos of which is known how soon small reads are answered.
+/// Repos, as accounts see them, of which is known how soon small reads are answered.
 const CHOOSERS_MAX: usize = 256;
 /// Calls of [`Transport::prefetch`] at work; a further one is left out.
 const PREFETCHES_MAX: usize = 16;
@@ -64,12 +67,23 @@ const PREFETCHES_MAX: usize = 16;
 /// Where a file's bytes are to be had.
 #[derive(Debug, Clone)]
 pub struct Source {
+    /// The Hub, as the account sees it that asks.
+    pub origin: Arc<dyn Origin>,
     /// Repo.
     pub repo: RepoId,
     /// Commit sha.
     pub commit: Arc<str>,
     /// The file.
     pub file: Arc<FileMeta>,
+}
+
+/// A file in Xet storage, as one account sees it. What is answered for one view is never used for another: the same file may
+/// be refused there, and a signed URL is a right to read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct XetFile {
+    view: View,
+    /// 64 hex digits.
+    hash: Arc<str>,
 }
 
 /// Receives what a fetch brings. Called from runtime threads, in any order of offsets, each byte of the range once.
@@ -91,7 +105,7 @@ struct Inner {
     plain: Arc<Plain>,
     lanes: Lanes,
     /// Std: held for a choice or a note, never across an await.
-    choosers: Mutex<HashMap<RepoId, Chooser>>,
+    choosers: Mutex<HashMap<(View, RepoId), Chooser>>,
     detours: Detours,
     counters: Arc<Counters>,
     prefetches: Arc<Semaphore>,
@@ -103,29 +117,26 @@ impl std::fmt::Debug for Transport {
     }
 }
 
+impl Default for Transport {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Transport {
-    /// `builder` has the network configuration in it (proxy, certificates, user agent, connect timeout); `origin` is the
-    /// Hub.
-    pub fn new(builder: reqwest::ClientBuilder, origin: Arc<dyn Origin>) -> Result<Self> {
-        let client = builder
-            // HTTP/2 would put all ranges on one connection, whose window and losses they would share.
-            .http1_only()
-            // A redirect may lead to a host that must not see a token.
-            .redirect(reqwest::redirect::Policy::none())
-            .tcp_nodelay(true)
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Internal, "HTTP client").because(error))?;
+    /// One that knows nothing yet; each source says which Hub it comes from and who asks.
+    pub fn new() -> Self {
         let counters = Arc::new(Counters::default());
-        let tokens = Arc::new(Tokens::new(Arc::clone(&origin), Arc::clone(&counters)));
-        Ok(Transport(Arc::new(Inner {
-            xet: Arc::new(Xet::new(client.clone(), tokens, Arc::clone(&counters))),
-            plain: Arc::new(Plain::new(client, origin, Arc::clone(&counters))),
+        let tokens = Arc::new(Tokens::new(Arc::clone(&counters)));
+        Transport(Arc::new(Inner {
+            xet: Arc::new(Xet::new(tokens, Arc::clone(&counters))),
+            plain: Arc::new(Plain::new(Arc::clone(&counters))),
             lanes: Lanes::new(),
             choosers: Mutex::new(HashMap::new()),
             detours: Detours::new(),
             counters,
             prefetches: Arc::new(Semaphore::new(PREFETCHES_MAX)),
-        })))
+        }))
     }
 
     /// Fetches `range` (bytes of the file, not empty, within its size) once; returns when every byte was written or with
@@ -137,12 +148,12 @@ impl Transport {
         let class = if len <= SMALL_BYTES_MAX { Class::Small } else { Class::Bulk };
         let lanes = inner.lanes.fetch(class);
         let busy = inner.lanes.busy();
-        match xet_hash(source)? {
-            Some(hash) if !inner.detours.taken(&hash) => {
+        match xet_file(source)? {
+            Some(file) if !inner.detours.taken(&file) => {
                 if len <= EITHER_WAY_BYTES_MAX {
-                    inner.either_way(source, &hash, range, sink, &lanes).await
+                    inner.either_way(source, &file, range, sink, &lanes).await
                 } else {
-                    inner.by_xet(source, &hash, range, sink, &lanes, busy).await
+                    inner.by_xet(source, &file, range, sink, &lanes, busy).await
                 }
             }
             _ => inner.plain.fetch(source, range, &**sink, &lanes, busy).await,
@@ -152,14 +163,24 @@ impl Transport {
     /// Asks in the background for what a fetch of `range` will need to know, so that it need not wait for it. Costs no
     /// content. Needs a runtime; does nothing if many are at work already.
     pub fn prefetch(&self, source: &Arc<Source>, range: Range<u64>) {
-        let Ok(Some(hash)) = check_range(source, &range).and_then(|()| xet_hash(source)) else { return };
+        let Ok(Some(file)) = check_range(source, &range).and_then(|()| xet_file(source)) else { return };
         let Ok(permit) = Arc::clone(&self.0.prefetches).try_acquire_owned() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (xet, source) = (Arc::clone(&self.0.xet), Arc::clone(source));
         runtime.spawn(async move {
             let _permit = permit;
-            xet.prepare(&source, &hash, range).await;
+            xet.prepare(&source, &file, range).await;
         });
+    }
+
+    /// Forgets every token, address and reconstruction that was answered to `view`, which has ended. None of them would be
+    /// used any more; this frees them. Fetches at work go on with the links they have.
+    pub fn forget(&self, view: View) {
+        let inner = &*self.0;
+        inner.xet.forget(view);
+        inner.plain.forget(view);
+        inner.detours.forget(view);
+        inner.choosers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, _), _| *of != view);
     }
 
     /// What has been asked for so far.
@@ -173,51 +194,52 @@ impl Inner {
     async fn either_way(
         &self,
         source: &Arc<Source>,
-        hash: &Arc<str>,
+        file: &XetFile,
         range: Range<u64>,
         sink: &Arc<dyn Sink>,
         lanes: &FetchLanes<'_>,
     ) -> Result<()> {
         let start = |known| if known { Start::Warm } else { Start::Cold };
-        let (xet, plain) = (start(self.xet.knows(hash, &range)), start(self.plain.knows(source)));
-        let way = self.chooser(&source.repo, |chooser| chooser.choose(xet, plain));
+        let (xet, plain) = (start(self.xet.knows(file, &range)), start(self.plain.knows(source)));
+        let way = self.chooser(source, file.view, |chooser| chooser.choose(xet, plain));
         let asked = Instant::now();
         let (start, result) = match way {
-            Way::Xet => (xet, self.by_xet(source, hash, range, sink, lanes, 0).await),
+            Way::Xet => (xet, self.by_xet(source, file, range, sink, lanes, 0).await),
             Way::Plain => {
                 let result = self.plain.fetch(source, range, &**sink, lanes, 0).await;
-                let other = |error| if self.detours.doubts(hash) { error } else { go_the_other_way(source, error) };
+                let other = |error| if self.detours.doubts(file) { error } else { go_the_other_way(source, error) };
                 (plain, result.map_err(other))
             }
         };
         let time = result.is_ok().then(|| asked.elapsed());
-        self.chooser(&source.repo, |chooser| chooser.learn(way, start, time));
+        self.chooser(source, file.view, |chooser| chooser.learn(way, start, time));
         result
     }
 
     async fn by_xet(
         &self,
         source: &Arc<Source>,
-        hash: &Arc<str>,
+        file: &XetFile,
         range: Range<u64>,
         sink: &Arc<dyn Sink>,
         lanes: &FetchLanes<'_>,
         busy: usize,
     ) -> Result<()> {
         let watched = Watched::new(sink);
-        let attempt = Attempt::new(&self.detours, hash, &watched);
-        let result = self.xet.fetch(source, hash, range, &watched, lanes, busy).await;
+        let attempt = Attempt::new(&self.detours, file, &watched);
+        let result = self.xet.fetch(source, file, range, &watched, lanes, busy).await;
         attempt.end(result.as_ref().err().map(Error::kind));
         // The next attempt may go the plain way.
         result.map_err(|error| go_the_other_way(source, error))
     }
 
-    fn chooser<T>(&self, repo: &RepoId, with: impl FnOnce(&mut Chooser) -> T) -> T {
+    fn chooser<T>(&self, source: &Source, view: View, with: impl FnOnce(&mut Chooser) -> T) -> T {
+        let key = (view, source.repo.clone());
         let mut choosers = self.choosers.lock().unwrap_or_else(PoisonError::into_inner);
-        if choosers.len() >= CHOOSERS_MAX && !choosers.contains_key(repo) {
+        if choosers.len() >= CHOOSERS_MAX && !choosers.contains_key(&key) {
             choosers.clear();
         }
-        with(choosers.entry(repo.clone()).or_default())
+        with(choosers.entry(key).or_default())
     }
 }
 
@@ -239,11 +261,11 @@ fn check_range(source: &Source, range: &Range<u64>) -> Result<()> {
     }
 }
 
-/// The file's Xet hash, checked, since it becomes part of a path.
-fn xet_hash(source: &Source) -> Result<Option<Arc<str>>> {
+/// The file in Xet storage, as its account sees it now; its hash is checked, since it becomes part of a path.
+fn xet_file(source: &Source) -> Result<Option<XetFile>> {
     let Some(hash) = &source.file.xet_hash else { return Ok(None) };
     if hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Ok(Some(hash.as_str().into()))
+        Ok(Some(XetFile { view: source.origin.view(), hash: hash.as_str().into() }))
     } else {
         Err(Error::new(ErrorKind::Protocol, &*source.file.path).because("a Xet hash that is none"))
     }

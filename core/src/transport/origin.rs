@@ -2,6 +2,7 @@
 //! Hub client and by fakes.
 
 use crate::Result;
+use crate::hub::View;
 use crate::repo::RepoId;
 use futures_util::future::BoxFuture;
 use reqwest::header::HeaderValue;
@@ -43,8 +44,13 @@ impl fmt::Debug for Location {
     }
 }
 
-/// The Hub, as far as bytes go. Futures own what they need, so that one may serve many askers.
-pub trait Origin: Send + Sync + 'static {
+/// A Hub as one account sees it, as far as bytes go. Futures own what they need, so that one may serve many askers.
+pub trait Origin: fmt::Debug + Send + Sync + 'static {
+    /// What the account sees now. Read *before* a question is asked: an answer is kept under this view, so that an account
+    /// that changes meanwhile leaves behind an answer that nobody looks up.
+    fn view(&self) -> View;
+    /// The client for data hosts: follows no redirect (one may lead to a host that must not see a token), adds no token.
+    fn data_client(&self) -> &reqwest::Client;
     /// Asks for a token to read the files of `commit` in Xet storage.
     fn xet_token(&self, repo: &RepoId, commit: &str) -> BoxFuture<'static, Result<XetToken>>;
     /// Asks where the file at `path` is served.

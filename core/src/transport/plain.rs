@@ -7,10 +7,11 @@ use super::flight::Flights;
 use super::http::{self, Carried};
 use super::kept::Kept;
 use super::lanes::FetchLanes;
-use super::origin::{Location, Origin};
+use super::origin::Location;
 use super::pieces;
 use super::stats::Counters;
 use super::{Sink, Source};
+use crate::hub::View;
 use crate::repo::RepoId;
 use crate::{ErrorKind, Result};
 use futures_util::FutureExt;
@@ -29,12 +30,10 @@ const LOCATION_MS_MAX: u64 = 15 * 60 * 1000;
 /// A server that knows no ranges may send a file of up to this size whole.
 const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-type Key = (RepoId, Arc<str>, Arc<str>);
+type Key = (View, RepoId, Arc<str>, Arc<str>);
 
 /// Plain HTTP, as a transport uses it.
 pub(crate) struct Plain {
-    client: reqwest::Client,
-    origin: Arc<dyn Origin>,
     counters: Arc<Counters>,
     /// Guards the map only; std, as it is held for a lookup and never across an await.
     kept: Mutex<Kept<Key, Arc<Location>>>,
@@ -49,8 +48,8 @@ enum Answer {
 }
 
 impl Plain {
-    pub(crate) fn new(client: reqwest::Client, origin: Arc<dyn Origin>, counters: Arc<Counters>) -> Self {
-        Plain { client, origin, counters, kept: Mutex::new(Kept::new(LOCATIONS_MAX)), flights: Flights::new() }
+    pub(crate) fn new(counters: Arc<Counters>) -> Self {
+        Plain { counters, kept: Mutex::new(Kept::new(LOCATIONS_MAX)), flights: Flights::new() }
     }
 
     /// Whether the file's location is at hand, so that a fetch is one round trip.
@@ -102,8 +101,9 @@ impl Plain {
         lanes: &FetchLanes<'_>,
     ) -> Result<Answer, Fault> {
         let _lane = lanes.lane().await;
-        let mut request = self
-            .client
+        let mut request = source
+            .origin
+            .data_client()
             .get(location.url.clone())
             .header(RANGE, format!("bytes={}-{}", piece.start, piece.end - 1))
             .header(ACCEPT_ENCODING, "identity");
@@ -139,21 +139,29 @@ impl Plain {
         Ok(Answer::Carried)
     }
 
+    /// Forgets what was answered to `view`, which has ended.
+    pub(crate) fn forget(&self, view: View) {
+        self.kept().retain(|(of, ..)| *of != view);
+    }
+
     async fn location(self: &Arc<Self>, source: &Arc<Source>) -> Result<Arc<Location>> {
         let key = key(source);
         if let Some(location) = self.kept().get(&key, Instant::now()) {
             return Ok(location);
         }
         let (this, source) = (Arc::clone(self), Arc::clone(source));
-        self.flights.join(key, move || this.ask(source).boxed()).await
+        let asked = key.clone();
+        self.flights.join(key, move || this.ask(source, asked).boxed()).await
     }
 
-    async fn ask(self: Arc<Self>, source: Arc<Source>) -> Result<Arc<Location>> {
+    async fn ask(self: Arc<Self>, source: Arc<Source>, key: Key) -> Result<Arc<Location>> {
         self.counters.resolves.request();
-        let location = self.origin.locate(&source.repo, &source.commit, &source.file.path).await?;
+        let location = source.origin.locate(&source.repo, &source.commit, &source.file.path).await?;
         let location = Arc::new(location);
-        let until = Instant::now() + Duration::from_millis(LOCATION_MS_MAX);
-        self.kept().insert(key(&source), Arc::clone(&location), until);
+        if source.origin.view() == key.0 {
+            let until = Instant::now() + Duration::from_millis(LOCATION_MS_MAX);
+            self.kept().insert(key, Arc::clone(&location), until);
+        }
         Ok(location)
     }
 
@@ -163,5 +171,5 @@ impl Plain {
 }
 
 fn key(source: &Source) -> Key {
-    (source.repo.clone(), Arc::clone(&source.commit), Arc::clone(&source.file.path))
+    (source.origin.view(), source.repo.clone(), Arc::clone(&source.commit), Arc::clone(&source.file.path))
 }

@@ -1,7 +1,7 @@
 //! The transport against a Hub on loopback: what a range costs, and that its bytes are right.
 
 use super::*;
-use crate::hub::Hub;
+use crate::hub::{Hub, View};
 use crate::net::NetConfig;
 use crate::repo::{RepoId, RepoKind};
 use futures_util::FutureExt;
@@ -16,9 +16,18 @@ const MIB: u64 = 1 << 20;
 const REPO: &str = "org/model";
 
 /// The Hub as a transport sees it, for repos that need no token.
+#[derive(Debug)]
 struct Public(Arc<Hub>);
 
 impl Origin for Public {
+    fn view(&self) -> View {
+        self.0.view()
+    }
+
+    fn data_client(&self) -> &reqwest::Client {
+        self.0.data_client()
+    }
+
     fn xet_token(&self, repo: &RepoId, commit: &str) -> BoxFuture<'static, Result<XetToken>> {
         let (hub, repo, commit) = (Arc::clone(&self.0), repo.clone(), commit.to_owned());
         async move {
@@ -75,14 +84,15 @@ impl World {
         }
         let sim = HubSim::builder().repo(def).start().await.unwrap();
         let config = NetConfig::new(Some(sim.endpoint()), &|_| None).unwrap();
-        let builder = config.client_builder();
         let hub = Arc::new(Hub::new(config, None).unwrap());
-        let transport = Transport::new(builder, Arc::new(Public(hub))).unwrap();
+        let transport = Transport::new();
+        let origin = Arc::new(Public(hub));
         let commit: Arc<str> = sim.commit_sha(weightless_hub_sim::RepoKind::Model, REPO, "main").unwrap().into();
         let source = |index: usize| {
             let path = format!("file {index}");
             let facts = sim.file(weightless_hub_sim::RepoKind::Model, REPO, "main", &path).unwrap();
             Arc::new(Source {
+                origin: origin.clone(),
                 repo: RepoId { kind: RepoKind::Model, name: REPO.into() },
                 commit: Arc::clone(&commit),
                 file: Arc::new(FileMeta {

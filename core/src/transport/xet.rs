@@ -11,32 +11,35 @@ use super::layout::{DataRequest, Layout};
 use super::pieces;
 use super::stats::Counters;
 use super::token::Tokens;
-use super::{Sink, Source};
+use super::{Sink, Source, XetFile};
+use crate::hub::View;
 use crate::{ErrorKind, Result};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt, TryStreamExt};
 use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, RANGE};
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
+use url::Url;
 use xet_client::cas_types::{QueryReconstructionResponse, QueryReconstructionResponseV2};
 
 /// A reconstruction as JSON. One of 32 MiB in 64 KiB terms takes about 300 KiB.
 const RECONSTRUCTION_BYTES_MAX: usize = 16 << 20;
 /// A kept reconstruction is used for a part of its range if that costs at most this more than the part, or an eighth.
 const WASTE_BYTES_MAX: u64 = 128 << 10;
+/// Xet services whose version is remembered; a Hub names one.
+const SERVICES_MAX: usize = 64;
 
 /// Xet storage, as a transport uses it.
 pub(crate) struct Xet {
-    client: reqwest::Client,
     counters: Arc<Counters>,
     tokens: Arc<Tokens>,
     /// Guards the kept reconstructions only; std, as it is held for a lookup and never across an await.
     kept: Mutex<KeptLayouts>,
-    flights: Flights<(Arc<str>, Range<u64>), Arc<Layout>>,
-    version: AtomicVersion,
+    flights: Flights<(XetFile, Range<u64>), Arc<Layout>>,
+    versions: Versions,
 }
 
 /// A piece of a fetch, with the reconstruction to use if one is at hand.
@@ -47,58 +50,57 @@ struct Piece {
 }
 
 impl Xet {
-    pub(crate) fn new(client: reqwest::Client, tokens: Arc<Tokens>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(tokens: Arc<Tokens>, counters: Arc<Counters>) -> Self {
         Xet {
-            client,
             counters,
             tokens,
             kept: Mutex::new(KeptLayouts::default()),
             flights: Flights::new(),
-            version: AtomicVersion::default(),
+            versions: Versions::default(),
         }
     }
 
     /// Whether a reconstruction that fits `range` is at hand, so that a fetch is one round trip.
-    pub(crate) fn knows(&self, hash: &str, range: &Range<u64>) -> bool {
-        self.at_hand(hash, range).is_some_and(|(covered, _)| covered == *range)
+    pub(crate) fn knows(&self, file: &XetFile, range: &Range<u64>) -> bool {
+        self.at_hand(file, range).is_some_and(|(covered, _)| covered == *range)
     }
 
     /// Fetches `range`, in pieces side by side; the first failure ends it.
     pub(crate) async fn fetch(
         self: &Arc<Self>,
         source: &Arc<Source>,
-        hash: &Arc<str>,
+        file: &XetFile,
         range: Range<u64>,
         sink: &dyn Sink,
         lanes: &FetchLanes<'_>,
         busy: usize,
     ) -> Result<()> {
-        self.pieces(hash, range, busy)
+        self.pieces(file, range, busy)
             .into_iter()
-            .map(|piece| self.piece(source, hash, piece, sink, lanes))
+            .map(|piece| self.piece(source, file, piece, sink, lanes))
             .collect::<FuturesUnordered<_>>()
             .try_collect()
             .await
     }
 
     /// Asks for the reconstructions that a large fetch of `range` would need, those at hand excepted.
-    pub(crate) async fn prepare(self: &Arc<Self>, source: &Arc<Source>, hash: &Arc<str>, range: Range<u64>) {
-        self.pieces(hash, range, usize::MAX)
+    pub(crate) async fn prepare(self: &Arc<Self>, source: &Arc<Source>, file: &XetFile, range: Range<u64>) {
+        self.pieces(file, range, usize::MAX)
             .into_iter()
             .filter(|piece| piece.layout.is_none())
-            .map(|piece| self.layout(source, hash, piece.range))
+            .map(|piece| self.layout(source, file, piece.range))
             .collect::<FuturesUnordered<_>>()
             // A failure is met again, and told, by the fetch.
             .for_each(|_| std::future::ready(()))
             .await;
     }
 
-    fn pieces(&self, hash: &str, range: Range<u64>, busy: usize) -> Vec<Piece> {
+    fn pieces(&self, file: &XetFile, range: Range<u64>, busy: usize) -> Vec<Piece> {
         let grid = pieces::grid(&range, busy);
         let mut pieces = Vec::new();
         let mut at = range.start;
         while at < range.end {
-            let (range, layout) = match self.at_hand(hash, &(at..range.end)) {
+            let (range, layout) = match self.at_hand(file, &(at..range.end)) {
                 Some((range, layout)) => (range, Some(layout)),
                 None => (pieces::next(at..range.end, grid), None),
             };
@@ -109,10 +111,10 @@ impl Xet {
     }
 
     /// The longest start of `range` that a kept reconstruction serves without much waste.
-    fn at_hand(&self, hash: &str, range: &Range<u64>) -> Option<(Range<u64>, Arc<Layout>)> {
+    fn at_hand(&self, file: &XetFile, range: &Range<u64>) -> Option<(Range<u64>, Arc<Layout>)> {
         let now = Instant::now();
         self.kept()
-            .containing(hash, range.start, now)
+            .containing(file, range.start, now)
             .map(|layout| (range.start..range.end.min(layout.asked().end), layout))
             .filter(|(part, layout)| {
                 let cost: u64 = layout.requests(std::slice::from_ref(part)).iter().map(DataRequest::wire_bytes).sum();
@@ -126,25 +128,25 @@ impl Xet {
     async fn piece(
         self: &Arc<Self>,
         source: &Arc<Source>,
-        hash: &Arc<str>,
+        file: &XetFile,
         piece: Piece,
         sink: &dyn Sink,
         lanes: &FetchLanes<'_>,
     ) -> Result<()> {
         let layout = match piece.layout {
             Some(layout) => layout,
-            None => self.layout(source, hash, piece.range.clone()).await?,
+            None => self.layout(source, file, piece.range.clone()).await?,
         };
         let expired = self.carry(source, layout.requests(std::slice::from_ref(&piece.range)), sink, lanes).await?;
         if expired.is_empty() {
             return Ok(());
         }
-        self.kept().forget(hash, &layout);
-        let renewed = self.layout(source, hash, piece.range).await?;
+        self.kept().forget(file, &layout);
+        let renewed = self.layout(source, file, piece.range).await?;
         if self.carry(source, renewed.requests(&expired), sink, lanes).await?.is_empty() {
             return Ok(());
         }
-        self.kept().forget(hash, &renewed);
+        self.kept().forget(file, &renewed);
         Err(Fault::new(ErrorKind::FileRefused, "fresh signed links are refused").about(&source.file.path))
     }
 
@@ -158,7 +160,7 @@ impl Xet {
     ) -> Result<Vec<Range<u64>>> {
         let mut expired: Vec<Range<u64>> = requests
             .into_iter()
-            .map(|request| self.request(request, sink, lanes))
+            .map(|request| self.request(source, request, sink, lanes))
             .collect::<FuturesUnordered<_>>()
             .try_concat()
             .await
@@ -170,6 +172,7 @@ impl Xet {
     /// Sends one request; returns what is still wanted if its link had expired.
     async fn request(
         &self,
+        source: &Source,
         request: DataRequest,
         sink: &dyn Sink,
         lanes: &FetchLanes<'_>,
@@ -177,7 +180,8 @@ impl Xet {
         let _lane = lanes.lane().await;
         sink.sent();
         self.counters.xorbs.request();
-        let response = self.client.get(request.url.clone()).header(RANGE, request.range_header()).send().await?;
+        let asked = source.origin.data_client().get(request.url.clone()).header(RANGE, request.range_header());
+        let response = asked.send().await?;
         match response.status() {
             StatusCode::OK | StatusCode::PARTIAL_CONTENT => {}
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Ok(request.wanted()),
@@ -190,14 +194,16 @@ impl Xet {
     }
 
     /// A reconstruction asked for exactly `range`; many may wait for one request.
-    async fn layout(self: &Arc<Self>, source: &Arc<Source>, hash: &Arc<str>, range: Range<u64>) -> Result<Arc<Layout>> {
-        let (this, source, hash) = (Arc::clone(self), Arc::clone(source), Arc::clone(hash));
-        let key = (Arc::clone(&hash), range.clone());
+    async fn layout(self: &Arc<Self>, source: &Arc<Source>, file: &XetFile, range: Range<u64>) -> Result<Arc<Layout>> {
+        let (this, source, file) = (Arc::clone(self), Arc::clone(source), file.clone());
+        let key = (file.clone(), range.clone());
         self.flights
             .join(key, move || {
                 async move {
-                    let layout = Arc::new(this.ask(&source, &hash, range).await?);
-                    this.kept().insert(&hash, Arc::clone(&layout), Instant::now());
+                    let layout = Arc::new(this.ask(&source, &file.hash, range).await?);
+                    if source.origin.view() == file.view {
+                        this.kept().insert(&file, Arc::clone(&layout), Instant::now());
+                    }
                     Ok(layout)
                 }
                 .boxed()
@@ -205,17 +211,24 @@ impl Xet {
             .await
     }
 
-    async fn ask(&self, source: &Source, hash: &str, range: Range<u64>) -> Result<Layout> {
+    async fn ask(&self, source: &Arc<Source>, hash: &str, range: Range<u64>) -> Result<Layout> {
         let about = |fault: Fault| fault.about(&source.file.path);
         let mut renewed = Renewed::NotYet;
-        let mut version = self.version.get();
+        let mut second_version = Second::MayBe;
         loop {
-            let token = self.tokens.get(&source.repo, &source.commit).await?;
+            let token = self.tokens.get(source).await?;
+            let confirmed = self.versions.of(&token.cas_url);
+            let version = match (confirmed, second_version) {
+                (Some(version), _) => version,
+                (None, Second::MayBe) => Version::Two,
+                (None, Second::Missing) => Version::One,
+            };
             let url =
                 format!("{}/{}/reconstructions/{hash}", token.cas_url.as_str().trim_end_matches('/'), version.path());
             self.counters.reconstructions.request();
-            let response = self
-                .client
+            let response = source
+                .origin
+                .data_client()
                 .get(url)
                 .header(AUTHORIZATION, token.bearer.clone())
                 .header(RANGE, format!("bytes={}-{}", range.start, range.end - 1))
@@ -226,24 +239,30 @@ impl Xet {
                 StatusCode::OK => {
                     let body = http::body(response, RECONSTRUCTION_BYTES_MAX, &self.counters.reconstructions).await;
                     let answer = version.parse(&body.map_err(about)?).map_err(about)?;
-                    self.version.confirm(version);
+                    self.versions.confirm(&token.cas_url, version);
                     let secure = token.cas_url.scheme() == "https";
                     return Layout::check(answer, range, secure).map_err(about);
                 }
                 StatusCode::UNAUTHORIZED if renewed == Renewed::NotYet => {
-                    self.tokens.reject(&source.repo, &source.commit, &token);
+                    self.tokens.reject(source, &token);
                     renewed = Renewed::Once;
                 }
                 StatusCode::UNAUTHORIZED => return Err(about(http::refusal(&response, ErrorKind::TokenRejected))),
                 // A service without the second version, or without this file: the first version tells.
                 StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED
-                    if version == Version::Two && self.version.is_open() =>
+                    if version == Version::Two && confirmed.is_none() =>
                 {
-                    version = Version::One;
+                    second_version = Second::Missing;
                 }
                 _ => return Err(about(http::refusal(&response, ErrorKind::FileRefused))),
             }
         }
+    }
+
+    /// Forgets what was answered to `view`, which has ended.
+    pub(crate) fn forget(&self, view: View) {
+        self.kept().forget_view(view);
+        self.tokens.forget(view);
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptLayouts> {
@@ -257,13 +276,20 @@ enum Renewed {
     Once,
 }
 
+/// Whether a service of which nothing is known has the second version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Second {
+    MayBe,
+    Missing,
+}
+
 /// The form in which reconstructions are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     /// One signed URL a range.
-    One = 1,
+    One,
     /// One signed URL for several ranges of a xorb.
-    Two = 2,
+    Two,
 }
 
 impl Version {
@@ -283,25 +309,23 @@ impl Version {
     }
 }
 
-/// What the service speaks: the second version until it says otherwise, and what has worked once for good.
+/// What each service speaks: the second version until it says otherwise, and what has worked once for good.
 #[derive(Debug, Default)]
-struct AtomicVersion(AtomicU8);
+struct Versions {
+    /// By the service's address. Std: held for a lookup or an insert.
+    confirmed: Mutex<HashMap<Url, Version>>,
+}
 
-impl AtomicVersion {
-    const UNKNOWN: u8 = 0;
-    const ONE: u8 = 1;
-    const TWO: u8 = 2;
-
-    fn get(&self) -> Version {
-        if self.0.load(Relaxed) == Self::ONE { Version::One } else { Version::Two }
+impl Versions {
+    fn of(&self, service: &Url) -> Option<Version> {
+        self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).get(service).copied()
     }
 
-    fn confirm(&self, version: Version) {
-        self.0.store(if version == Version::One { Self::ONE } else { Self::TWO }, Relaxed);
-    }
-
-    /// Whether no version has worked yet.
-    fn is_open(&self) -> bool {
-        self.0.load(Relaxed) == Self::UNKNOWN
+    fn confirm(&self, service: &Url, version: Version) {
+        let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        if confirmed.len() >= SERVICES_MAX {
+            confirmed.clear();
+        }
+        confirmed.insert(service.clone(), version);
     }
 }
