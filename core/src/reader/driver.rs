@@ -3,11 +3,13 @@
 use super::block::{Block, BlockPool};
 use super::clock::{Clock, TICK};
 use super::fetch::{Fetcher, Start};
+use super::lately::Lately;
 use crate::error::Retry;
 use crate::transport::Source;
 use crate::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -17,8 +19,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use weightless_plan::{
-    Action, BlockIx, ContentKey, Failure, FetchId, Limits, LimitsError, Mode, MountId, Outcome, Piece, Plan, Read,
-    ReadId, Time,
+    Action, BLOCK_BYTES, BlockIx, ContentKey, Failure, FetchId, Limits, LimitsError, Mode, MountId, Outcome, Piece,
+    Plan, Read, ReadId, Time,
 };
 
 /// Causes of failed fetches kept until the reads that they fail are answered; those come in the same breath, so a few do.
@@ -206,20 +208,10 @@ impl Shared {
     fn read(self: &Arc<Self>, file: OpenFile, offset: u64, len: u32, reply: Reply) {
         // Holds the reply while the plan is asked; empty once the plan keeps the read waiting.
         let mut reply = Some(reply);
-        let answered = self.with_plan(|driver, now| {
-            let open = driver.files.get(&file).ok_or_else(closed)?;
-            match driver.plan.read(now, open.handle, offset, len) {
-                Read::Done(pieces) => Ok(Some((pieces, open.counters.clone()))),
-                Read::Wait(read) => {
-                    let reply = reply.take().expect("taken once");
-                    driver.waiting.insert(read, Waiting { reply, counters: open.counters.clone() });
-                    Ok(None)
-                }
-            }
-        });
+        let answered = self.with_plan(|driver, now| driver.read(now, file, offset, len, &mut reply));
         let Some(reply) = reply else { return };
         match answered.and_then(|answer| answer) {
-            Ok(Some((pieces, counters))) => deliver(reply, &counters, Ok(data(pieces))),
+            Ok(Some((counters, answer))) => deliver(reply, &counters, answer),
             Ok(None) => unreachable!("a waiting read took the reply"),
             Err(error) => reply(Err(error)),
         }
@@ -239,7 +231,12 @@ impl Shared {
     }
 
     pub(super) fn arrived(self: &Arc<Self>, fetch: FetchId, block: BlockIx, content: Block) {
-        let _ = self.with_plan(|driver, now| driver.plan.arrived(now, fetch, block, content));
+        let _ = self.with_plan(|driver, now| {
+            if let Some(running) = driver.running.get(&fetch) {
+                driver.lately.arrived(running.content, block);
+            }
+            driver.plan.arrived(now, fetch, block, content);
+        });
     }
 
     /// Ends a fetch. `cause` is what reads that it fails will be told.
@@ -269,7 +266,7 @@ impl Shared {
             let now = self.clock.now();
             let called = catch_unwind(AssertUnwindSafe(|| {
                 let result = call(&mut driver, now);
-                driver.collect(&mut todo);
+                driver.collect(now, &mut todo);
                 result
             }));
             let called = called.map_err(|_panic| driver.start_anew(now, &mut todo));
@@ -318,6 +315,7 @@ struct Driver {
     waiting: HashMap<ReadId, Waiting>,
     running: HashMap<FetchId, Running>,
     causes: VecDeque<(FetchId, Error)>,
+    lately: Lately,
     /// When the ticker will next look.
     armed: Option<Time>,
 }
@@ -334,9 +332,13 @@ struct File {
 struct Waiting {
     reply: Reply,
     counters: Arc<Counters>,
+    content: ContentKey,
+    blocks: Range<u32>,
+    since: Time,
 }
 
 struct Running {
+    content: ContentKey,
     cancel: CancellationToken,
     counters: Arc<Counters>,
 }
@@ -352,6 +354,7 @@ impl Driver {
             waiting: HashMap::new(),
             running: HashMap::new(),
             causes: VecDeque::new(),
+            lately: Lately::default(),
             armed: None,
         })
     }
@@ -371,6 +374,35 @@ impl Driver {
         self.contents.entry(content).or_default().insert(file);
         self.files.insert(file, File { handle, content, source, mount, mode, counters });
         file
+    }
+
+    /// Reads from memory, or takes `reply` for a read that waits.
+    fn read(
+        &mut self,
+        now: Time,
+        file: OpenFile,
+        offset: u64,
+        len: u32,
+        reply: &mut Option<Reply>,
+    ) -> Result<Option<(Arc<Counters>, Result<ReadData>)>> {
+        let open = self.files.get(&file).ok_or_else(closed)?;
+        let counters = open.counters.clone();
+        let read = match self.plan.read(now, open.handle, offset, len) {
+            Read::Done(pieces) => return Ok(Some((counters, Ok(data(pieces))))),
+            Read::Wait(read) => read,
+        };
+        let content = open.content;
+        let end = (offset + u64::from(len)).min(open.source.file.size);
+        let blocks = (offset / BLOCK_BYTES) as u32..end.div_ceil(BLOCK_BYTES) as u32;
+        if let Some(error) = self.lately.error(now, content, &blocks) {
+            let error = error.clone();
+            // What it began goes on as read-ahead, so that a network that is back is noticed.
+            self.plan.cancel(now, read);
+            return Ok(Some((counters, Err(error))));
+        }
+        let reply = reply.take().expect("taken once");
+        self.waiting.insert(read, Waiting { reply, counters, content, blocks, since: now });
+        Ok(None)
     }
 
     fn close(&mut self, now: Time, file: OpenFile) {
@@ -399,7 +431,7 @@ impl Driver {
     }
 
     /// Pulls the plan's actions.
-    fn collect(&mut self, todo: &mut Todo) {
+    fn collect(&mut self, now: Time, todo: &mut Todo) {
         while let Some(action) = self.plan.next_action() {
             match action {
                 Action::Fetch { fetch, content, blocks, .. } => {
@@ -409,7 +441,7 @@ impl Driver {
                         .and_then(|files| self.files.get(files.first()?))
                         .expect("a content is fetched only while a file of it is open");
                     let cancel = CancellationToken::new();
-                    let running = Running { cancel: cancel.clone(), counters: file.counters.clone() };
+                    let running = Running { content, cancel: cancel.clone(), counters: file.counters.clone() };
                     self.running.insert(fetch, running);
                     todo.starts.push(Start { fetch, source: file.source.clone(), blocks, cancel });
                 }
@@ -418,7 +450,14 @@ impl Driver {
                 }
                 Action::Finish(read, result) => {
                     if let Some(waiting) = self.waiting.remove(&read) {
-                        let answer = result.map(data).map_err(|failure| self.explain(failure));
+                        let answer = result.map(data).map_err(|failure| {
+                            let error = self.explain(failure);
+                            if matches!(failure, Failure::Fetch(_) | Failure::Deadline) {
+                                let Waiting { since, content, blocks, .. } = &waiting;
+                                self.lately.failed(now, *since, *content, blocks.clone(), &error);
+                            }
+                            error
+                        });
                         todo.answers.push((waiting, answer));
                     }
                 }

@@ -6,6 +6,7 @@
 //! | `driver` | [`Reader`]: the mutex around the plan, and what happens around each call of it |
 //! | `fetch` | one fetch in flight: its task, its sink, its blocks as they fill |
 //! | `block` | [`Block`] and the pool that block buffers come from and go back to |
+//! | `lately` | reads that failed after a long wait, for the kernel's own retries |
 //! | `clock` | the plan's time: counts only while the engine runs |
 //!
 //! Architecture Invariant: the mutex is taken for one call of the plan and the actions that it asks for, and released before
@@ -15,6 +16,7 @@ mod block;
 mod clock;
 mod driver;
 mod fetch;
+mod lately;
 #[cfg(test)]
 mod tests;
 

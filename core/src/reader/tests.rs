@@ -282,6 +282,26 @@ async fn silence_fails_a_read_within_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_silent_network_fails_the_kernels_retries_at_once_and_later_reads_try_again() {
+    let hang: &[Step] = &[Step::Hang];
+    let world = World::new(&[hang; 12]);
+    let file = world.open(MIB);
+    let first = world.read(file, 0, 131_072).await.expect_err("fails");
+    let failed = tokio::time::Instant::now();
+    for page in 0..32 {
+        let again = world.read(file, page * 4096, 4096).await.expect_err("fails");
+        assert_eq!((again.kind(), again.to_string()), (first.kind(), first.to_string()), "page {page}");
+    }
+    assert_eq!(failed.elapsed(), Duration::ZERO);
+    let asked = world.fetcher.asked.lock().unwrap().len();
+    // The moment passes, and the network is back.
+    world.fetcher.scripts.lock().unwrap().clear();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(world.read(file, 0, 4096).await.expect("reads"), content(0..4096));
+    assert!(world.fetcher.asked.lock().unwrap().len() > asked);
+}
+
+#[tokio::test(start_paused = true)]
 async fn closing_ends_reads_and_cancels_what_nobody_else_wants() {
     let hang: &[Step] = &[Step::Hang];
     let world = World::new(&[hang; 4]);
