@@ -11,7 +11,7 @@ use crate::mount::Mount;
 use crate::reader::{Reader, ReaderConfig};
 use crate::repo::RepoSpec;
 use crate::token::Token;
-use crate::transport::Transport;
+use crate::transport::{Statistics, Transport};
 use crate::tree::Tree;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -24,6 +24,18 @@ use weightless_plan::MountId;
 pub struct EngineConfig {
     /// Memory and patience of the reader.
     pub reader: ReaderConfig,
+}
+
+/// What all mounts of an engine do, as of now.
+#[derive(Debug, Clone)]
+pub struct EngineStats {
+    /// Memory that the reader may use.
+    pub budget_bytes: u64,
+    /// The reader: what memory is used for, reads and how many of them memory answered, fetches in flight, attempts after a
+    /// failed one, what the link was seen to carry.
+    pub reader: weightless_plan::Stats,
+    /// Requests and bytes by what they were for: the two ways to content, and what had to be asked before.
+    pub asked: Statistics,
 }
 
 /// Reader, transport and mounts of one process.
@@ -45,6 +57,15 @@ impl Engine {
         let reader = Reader::new(config.reader, Arc::new(transport.clone()), runtime.clone())
             .map_err(|error| Error::new(ErrorKind::InvalidInput, "the memory budget").because(error))?;
         Ok(Engine { transport, reader: Arc::new(reader), runtime, mount_next: AtomicU32::new(0) })
+    }
+
+    /// What all mounts together do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] after a bug in the reader.
+    pub fn stats(&self) -> Result<EngineStats> {
+        let budget_bytes = self.reader.limits()?.budget_bytes;
+        Ok(EngineStats { budget_bytes, reader: self.reader.stats()?, asked: self.transport.statistics() })
     }
 
     /// The reader's account.

@@ -59,6 +59,8 @@ pub enum ErrorKind {
     MountPointBusy,
     /// The mount point does not exist, is not an empty folder, or is not ours.
     MountPointInvalid,
+    /// The user paused the mount.
+    Paused,
     /// The handle was closed or the mount is going away.
     Closed,
     /// A bug of ours; the mount lives on.
@@ -134,6 +136,7 @@ impl ErrorKind {
             DriverMissing,
             MountPointBusy,
             MountPointInvalid,
+            Paused,
             Closed,
             Internal,
         ]
@@ -265,6 +268,7 @@ impl ErrorKind {
                 Never,
                 Quiet,
             ),
+            Paused => row("paused", "reading is paused", "Resume it and try again.", Never, Quiet),
             Closed => row("closed", "the file or mount was closed", "", Never, Quiet),
             Internal => row("internal", "something went wrong inside Weightless", "Please report it.", Never, Error),
         }

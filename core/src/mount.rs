@@ -2,7 +2,7 @@
 //! inline and spawned if it is not ready; none blocks a thread.
 
 use crate::hub::Commit;
-use crate::reader::{Counters, OpenFile, Reader, Reply};
+use crate::reader::{Counters, OpenFile, Reader, Reply, WaitsFor};
 use crate::repo::RepoId;
 use crate::transport::{Origin, Source};
 use crate::tree::{FileMeta, Node, NodeId, NodeKind, Totals, Tree};
@@ -31,8 +31,42 @@ pub struct Mount {
     counters: Arc<Counters>,
     runtime: Handle,
     /// The open files of this mount, so that it can be shut down; std because it is held for an insert or a remove.
-    files: Mutex<HashMap<OpenFile, NodeId>>,
+    files: Mutex<HashMap<OpenFile, Opened>>,
     closing: AtomicBool,
+    paused: AtomicBool,
+}
+
+/// What is known of an open file beside what the reader counts.
+#[derive(Debug, Clone, Copy)]
+struct Opened {
+    node: NodeId,
+    opener: Option<u32>,
+    at: SystemTime,
+}
+
+/// An open file, as of now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFileStats {
+    /// The handle.
+    pub handle: HandleId,
+    /// The node that it is of.
+    pub node: NodeId,
+    /// Path in the repo.
+    pub path: Arc<str>,
+    /// Length in bytes.
+    pub size: u64,
+    /// The process that opened it, where the system told.
+    pub opener: Option<u32>,
+    /// When it was opened.
+    pub opened_at: SystemTime,
+    /// Bytes that its reads were answered with.
+    pub delivered_bytes: u64,
+    /// Bytes off the network by fetches that it began; what it shares with another open file counts there.
+    pub fetched_bytes: u64,
+    /// Reads that wait.
+    pub waiting_reads: usize,
+    /// What the oldest of them waits for.
+    pub waits_for: Option<WaitsFor>,
 }
 
 impl Mount {
@@ -59,6 +93,7 @@ impl Mount {
             runtime,
             files: Mutex::default(),
             closing: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
         })
     }
 
@@ -97,9 +132,50 @@ impl Mount {
         &self.counters
     }
 
-    /// Files open now.
+    /// How many files are open now.
     pub fn open_files(&self) -> usize {
-        self.files().len()
+        self.opened().len()
+    }
+
+    /// The files that are open now, in the order in which they were opened; empty after a bug in the reader.
+    pub fn files(&self) -> Vec<OpenFileStats> {
+        let stats = self.reader.files(self.id).unwrap_or_default();
+        let opened = self.opened();
+        stats
+            .into_iter()
+            .filter_map(|stats| {
+                let Opened { node, opener, at } = *opened.get(&stats.file)?;
+                Some(OpenFileStats {
+                    handle: stats.file,
+                    node,
+                    path: stats.path,
+                    size: stats.size,
+                    opener,
+                    opened_at: at,
+                    delivered_bytes: stats.delivered_bytes,
+                    fetched_bytes: stats.fetched_bytes,
+                    waiting_reads: stats.waiting_reads,
+                    waits_for: stats.waits_for,
+                })
+            })
+            .collect()
+    }
+
+    /// Pauses the mount, or resumes it: while it is paused, reads fail at once with [`ErrorKind::Paused`] and no content is
+    /// fetched. Files stay open, folders are listed.
+    pub fn set_paused(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Release);
+        self.reader.set_paused(self.id, paused);
+    }
+
+    /// Whether the mount is paused.
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Acquire)
+    }
+
+    /// Weight in the shares of read-ahead among mounts; 1 unless set, and 1 at least.
+    pub fn set_weight(&self, weight: u32) {
+        self.reader.set_weight(self.id, weight);
     }
 
     /// A node that was handed out before. Never waits.
@@ -128,11 +204,11 @@ impl Mount {
         self.tree.read_dir(dir).await
     }
 
-    /// Opens a file; asks nothing of the network.
+    /// Opens a file for the process `opener`, where that is known; asks nothing of the network.
     ///
     /// # Errors
     /// [`ErrorKind::EntryNotFound`] for a node never handed out, [`ErrorKind::IsADirectory`], [`ErrorKind::Closed`].
-    pub fn open(&self, node: NodeId) -> Result<HandleId> {
+    pub fn open(&self, node: NodeId, opener: Option<u32>) -> Result<HandleId> {
         if self.closing.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Closed, self.repo.to_string()));
         }
@@ -143,7 +219,12 @@ impl Mount {
         };
         let source = Source { origin: self.origin.clone(), repo: self.repo.clone(), commit: self.commit.clone(), file };
         let handle = self.reader.open(Arc::new(source), self.id, Mode::Cached, self.counters.clone())?;
-        self.files().insert(handle, node);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "people are told when a file was opened; nothing is decided by it"
+        )]
+        let at = SystemTime::now();
+        self.opened().insert(handle, Opened { node, opener, at });
         Ok(handle)
     }
 
@@ -155,7 +236,7 @@ impl Mount {
 
     /// Closes a handle: its reads end with [`ErrorKind::Closed`], what nobody else wants is cancelled.
     pub fn close(&self, handle: HandleId) {
-        let known = self.files().remove(&handle).is_some();
+        let known = self.opened().remove(&handle).is_some();
         if known {
             self.reader.close(handle);
         }
@@ -175,13 +256,13 @@ impl Mount {
     /// Fails every waiting read of this mount and refuses new files; called before unmounting. Waits for nothing.
     pub fn shut_down(&self) {
         self.closing.store(true, Ordering::Release);
-        let files = std::mem::take(&mut *self.files());
+        let files = std::mem::take(&mut *self.opened());
         for handle in files.into_keys() {
             self.reader.close(handle);
         }
     }
 
-    fn files(&self) -> std::sync::MutexGuard<'_, HashMap<OpenFile, NodeId>> {
+    fn opened(&self) -> std::sync::MutexGuard<'_, HashMap<OpenFile, Opened>> {
         self.files.lock().expect("no code panics under this lock")
     }
 }

@@ -16,6 +16,8 @@ pub const fn errno(kind: ErrorKind) -> i32 {
         // Not EAGAIN: on a blocking descriptor programs take it for a bug or spin.
         RateLimited | MountPointBusy => libc::EBUSY,
         Offline => libc::ENETUNREACH,
+        // The network is down because the user wants it so.
+        Paused => libc::ENETDOWN,
         Stalled | Deadline => libc::ETIMEDOUT,
         Connection => libc::ECONNRESET,
         TlsUntrusted | Protocol => libc::EPROTO,
@@ -43,6 +45,7 @@ pub const fn ntstatus(kind: ErrorKind) -> u32 {
         RateLimited => STATUS_NETWORK_BUSY,
         MountPointBusy => STATUS_SHARING_VIOLATION,
         Offline => STATUS_NETWORK_UNREACHABLE,
+        Paused => STATUS_SHARING_PAUSED,
         Stalled | Deadline => STATUS_IO_TIMEOUT,
         Connection => STATUS_CONNECTION_RESET,
         TlsUntrusted => STATUS_CONNECTION_REFUSED,
@@ -70,6 +73,7 @@ const STATUS_FILE_IS_A_DIRECTORY: u32 = 0xC000_00BA;
 const STATUS_NETWORK_BUSY: u32 = 0xC000_00BF;
 const STATUS_INVALID_NETWORK_RESPONSE: u32 = 0xC000_00C3;
 const STATUS_UNEXPECTED_NETWORK_ERROR: u32 = 0xC000_00C4;
+const STATUS_SHARING_PAUSED: u32 = 0xC000_00CF;
 const STATUS_INTERNAL_ERROR: u32 = 0xC000_00E5;
 const STATUS_NOT_A_DIRECTORY: u32 = 0xC000_0103;
 const STATUS_CANCELLED: u32 = 0xC000_0120;
@@ -111,6 +115,7 @@ mod tests {
             (DriverMissing, libc::ENODEV),
             (MountPointBusy, libc::EBUSY),
             (MountPointInvalid, libc::EINVAL),
+            (Paused, libc::ENETDOWN),
             (Closed, libc::ECANCELED),
             (Internal, libc::EIO),
         ];
@@ -148,6 +153,7 @@ mod tests {
             (DriverMissing, 0xC000_000E),
             (MountPointBusy, 0xC000_0043),
             (MountPointInvalid, 0xC000_0039),
+            (Paused, 0xC000_00CF),
             (Closed, 0xC000_0120),
             (Internal, 0xC000_00E5),
         ];

@@ -37,7 +37,7 @@ fn four_mib_from_the_middle(content: Content) -> (u64, u64) {
     let spec = RepoSpec::parse(REPO, mounted.seen.config().endpoint()).expect("a repo's name");
     let mount = mounted.runtime.block_on(mounted.engine.mount(&mounted.seen, spec)).expect("the repo is there");
     let node = mount.known(NodeId::ROOT, "w").expect("a small repo is known whole");
-    let handle = mount.open(node.id).expect("it opens");
+    let handle = mount.open(node.id, None).expect("it opens");
     let counters = mounted.hub.network().counters();
     counters.reset();
     let (reply, answer) = mpsc::channel();

@@ -18,7 +18,7 @@
 //! [`plan`](Plan) the calls · `limits` every number · `content` blocks of one content · `blocks` their indexes and charges ·
 //! `reads` waiting, admission, finish · `fetches` spans and attempts · `retry` what follows a failure · `streams` sequences of
 //! reads · `windows` how far and how long · `ahead` read-ahead · `handles` shares · `room` giving back · `idle` idle steps and
-//! the sweep · `flow` what the link carries · `timers` · `charges` · `stats`
+//! the sweep · `flow` what the link carries · `timers` · `charges` · `stats` · `waits`
 #![forbid(unsafe_code)]
 
 mod ahead;
@@ -38,6 +38,7 @@ mod room;
 mod stats;
 mod streams;
 mod timers;
+mod waits;
 mod windows;
 
 #[cfg(test)]
@@ -46,6 +47,7 @@ mod tests;
 pub use limits::{Limits, LimitsError};
 pub use plan::Plan;
 pub use stats::{Counts, Stats};
+pub use waits::{Waits, WaitsFor};
 
 use std::ops::Range;
 

@@ -485,6 +485,7 @@ impl<B: Clone> Plan<B> {
     pub fn stats(&self) -> Stats {
         Stats {
             awaited_bytes: self.charges.of(Class::AwaitedFlying) + self.charges.of(Class::AwaitedHeld),
+            flying_bytes: self.charges.of(Class::AwaitedFlying) + self.charges.of(Class::AheadFlying),
             ahead_flying_bytes: self.charges.of(Class::AheadFlying),
             ahead_held_bytes: self.charges.of(Class::AheadHeld),
             behind_bytes: self.charges.of(Class::Behind),

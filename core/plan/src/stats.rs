@@ -5,6 +5,8 @@
 pub struct Stats {
     /// Bytes that reads wait for, in flight or held for them.
     pub awaited_bytes: u64,
+    /// Bytes in flight, awaited or ahead.
+    pub flying_bytes: u64,
     /// Read-ahead in flight.
     pub ahead_flying_bytes: u64,
     /// Read-ahead that arrived and was not read.

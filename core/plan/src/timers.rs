@@ -35,6 +35,11 @@ impl Timers {
         self.due.iter().any(|(_, t)| *t == timer)
     }
 
+    /// When `timer` is due.
+    pub(crate) fn at(&self, timer: Timer) -> Option<Time> {
+        self.due.iter().find(|(_, t)| *t == timer).map(|(at, _)| *at)
+    }
+
     pub(crate) fn next(&self) -> Option<Time> {
         self.due.first().map(|(at, _)| *at)
     }

@@ -51,7 +51,7 @@ fn content() -> Content {
 }
 
 fn open(mount: &Mount, name: &str) -> crate::mount::HandleId {
-    mount.open(mount.known(NodeId::ROOT, name).unwrap().id).unwrap()
+    mount.open(mount.known(NodeId::ROOT, name).unwrap().id, None).unwrap()
 }
 
 async fn read(mount: &Mount, handle: crate::mount::HandleId, offset: u64) -> Result<Bytes> {

@@ -4,14 +4,15 @@ use super::block::{Block, BlockPool};
 use super::clock::{Clock, TICK};
 use super::fetch::{Fetcher, Start};
 use super::lately::Lately;
+use super::stats::{FileStats, Meter, WaitsFor};
 use crate::error::Retry;
 use crate::transport::Source;
 use crate::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -111,7 +112,7 @@ impl Reader {
     /// Opens a file; asks nothing of the network.
     pub fn open(&self, source: Arc<Source>, mount: MountId, mode: Mode, counters: Arc<Counters>) -> Result<OpenFile> {
         let content = content_key(&source)?;
-        self.shared.with_plan(|driver, now| driver.open(now, content, source, mount, mode, counters))
+        self.shared.with_plan(|driver, now| driver.open(now, content, source, mount, mode, Meter::new(counters)))
     }
 
     /// Reads `len` bytes at `offset`, cut at the end of the file.
@@ -136,6 +137,33 @@ impl Reader {
                 Ok(())
             })?
             .map_err(|error: LimitsError| Error::new(ErrorKind::InvalidInput, "read_ahead_mb").because(error))
+    }
+
+    /// Weight of a mount in the shares of read-ahead; 1 unless set, and 1 at least.
+    pub fn set_weight(&self, mount: MountId, weight: u32) {
+        let _ = self.shared.with_plan(|driver, _| driver.set_weight(mount, weight));
+    }
+
+    /// Pauses a mount: its waiting reads fail with [`ErrorKind::Paused`], later ones at once, nothing is fetched for it, and what
+    /// was held for it alone is given back. Its files stay open and read again when it is resumed.
+    pub fn set_paused(&self, mount: MountId, paused: bool) {
+        let _ = self.shared.with_plan(|driver, now| driver.set_paused(now, mount, paused));
+    }
+
+    /// The open files of a mount, in the order in which they were opened.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] after a bug in the plan.
+    pub fn files(&self, mount: MountId) -> Result<Vec<FileStats>> {
+        self.shared.with_plan(|driver, now| driver.files(now, mount))
+    }
+
+    /// The plan's numbers, as they are now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] after a bug in the plan.
+    pub fn limits(&self) -> Result<Limits> {
+        self.shared.with_plan(|driver, _| driver.limits.clone())
     }
 
     /// Bytes of address space that block buffers take now.
@@ -211,7 +239,7 @@ impl Shared {
         let answered = self.with_plan(|driver, now| driver.read(now, file, offset, len, &mut reply));
         let Some(reply) = reply else { return };
         match answered.and_then(|answer| answer) {
-            Ok(Some((counters, answer))) => deliver(reply, &counters, answer),
+            Ok(Some((meter, answer))) => deliver(reply, &meter, answer),
             Ok(None) => unreachable!("a waiting read took the reply"),
             Err(error) => reply(Err(error)),
         }
@@ -224,7 +252,7 @@ impl Shared {
     pub(super) fn received(self: &Arc<Self>, fetch: FetchId, wire_bytes: u64) {
         let _ = self.with_plan(|driver, now| {
             if let Some(running) = driver.running.get(&fetch) {
-                running.counters.fetched_bytes.fetch_add(wire_bytes, Ordering::Relaxed);
+                running.meter.fetched(wire_bytes);
             }
             driver.plan.received(now, fetch, wire_bytes);
         });
@@ -296,7 +324,7 @@ impl Todo {
             cancel.cancel();
         }
         for (waiting, answer) in self.answers {
-            deliver(waiting.reply, &waiting.counters, answer);
+            deliver(waiting.reply, &waiting.meter, answer);
         }
         if self.ticker_sooner {
             shared.ticker.notify_one();
@@ -308,10 +336,13 @@ impl Todo {
 struct Driver {
     plan: Plan<Block>,
     limits: Limits,
-    files: HashMap<OpenFile, File>,
+    /// By handle, so that they are told in the order in which they were opened.
+    files: BTreeMap<OpenFile, File>,
     file_next: u64,
-    /// The open files of each content, so that a fetch for it goes to a repo that is still in use.
-    contents: HashMap<ContentKey, BTreeSet<OpenFile>>,
+    /// The files that the plan has open.
+    handles: HashMap<weightless_plan::HandleId, OpenFile>,
+    weights: HashMap<MountId, u32>,
+    paused: HashSet<MountId>,
     waiting: HashMap<ReadId, Waiting>,
     running: HashMap<FetchId, Running>,
     causes: VecDeque<(FetchId, Error)>,
@@ -321,17 +352,19 @@ struct Driver {
 }
 
 struct File {
-    handle: weightless_plan::HandleId,
+    /// The plan's; none while its mount is paused.
+    handle: Option<weightless_plan::HandleId>,
     content: ContentKey,
     source: Arc<Source>,
     mount: MountId,
     mode: Mode,
-    counters: Arc<Counters>,
+    meter: Arc<Meter>,
 }
 
 struct Waiting {
     reply: Reply,
-    counters: Arc<Counters>,
+    file: OpenFile,
+    meter: Arc<Meter>,
     content: ContentKey,
     blocks: Range<u32>,
     since: Time,
@@ -340,7 +373,7 @@ struct Waiting {
 struct Running {
     content: ContentKey,
     cancel: CancellationToken,
-    counters: Arc<Counters>,
+    meter: Arc<Meter>,
 }
 
 impl Driver {
@@ -348,9 +381,11 @@ impl Driver {
         Ok(Driver {
             plan: Plan::new(limits.clone())?,
             limits,
-            files: HashMap::new(),
+            files: BTreeMap::new(),
             file_next: 1,
-            contents: HashMap::new(),
+            handles: HashMap::new(),
+            weights: HashMap::new(),
+            paused: HashSet::new(),
             waiting: HashMap::new(),
             running: HashMap::new(),
             causes: VecDeque::new(),
@@ -366,14 +401,80 @@ impl Driver {
         source: Arc<Source>,
         mount: MountId,
         mode: Mode,
-        counters: Arc<Counters>,
+        meter: Meter,
     ) -> OpenFile {
-        let handle = self.plan.open(now, content, source.file.size, mount, mode);
         let file = OpenFile(self.file_next);
         self.file_next += 1;
-        self.contents.entry(content).or_default().insert(file);
-        self.files.insert(file, File { handle, content, source, mount, mode, counters });
+        self.files.insert(file, File { handle: None, content, source, mount, mode, meter: Arc::new(meter) });
+        self.attach(now, file);
         file
+    }
+
+    /// Opens a file in the plan, unless its mount is paused.
+    fn attach(&mut self, now: Time, file: OpenFile) {
+        if let Some(open) = self.files.get_mut(&file)
+            && !self.paused.contains(&open.mount)
+        {
+            let handle = self.plan.open(now, open.content, open.source.file.size, open.mount, open.mode);
+            open.handle = Some(handle);
+            self.handles.insert(handle, file);
+        }
+    }
+
+    /// Closes a file in the plan: what waits for it fails, what only it wants is cancelled and given back.
+    fn detach(&mut self, now: Time, handle: Option<weightless_plan::HandleId>) {
+        if let Some(handle) = handle {
+            self.plan.close(now, handle);
+            self.handles.remove(&handle);
+        }
+    }
+
+    fn set_weight(&mut self, mount: MountId, weight: u32) {
+        self.weights.insert(mount, weight);
+        self.plan.set_weight(mount, weight);
+    }
+
+    fn set_paused(&mut self, now: Time, mount: MountId, paused: bool) {
+        let changed = if paused { self.paused.insert(mount) } else { self.paused.remove(&mount) };
+        if !changed {
+            return;
+        }
+        let of_mount: Vec<_> =
+            self.files.iter().filter(|(_, open)| open.mount == mount).map(|(file, _)| *file).collect();
+        for file in of_mount {
+            if !paused {
+                self.attach(now, file);
+            } else if let Some(open) = self.files.get_mut(&file) {
+                let handle = open.handle.take();
+                self.detach(now, handle);
+            }
+        }
+    }
+
+    fn files(&self, now: Time, mount: MountId) -> Vec<FileStats> {
+        let waits = self.plan.waits();
+        let until = |at: Time| Duration::from_millis(at.0.saturating_sub(now.0));
+        let of_mount = self.files.iter().filter(|(_, open)| open.mount == mount);
+        of_mount
+            .map(|(file, open)| {
+                let waits = open.handle.and_then(|handle| waits.get(&handle));
+                let (delivered_bytes, fetched_bytes) = open.meter.bytes();
+                FileStats {
+                    file: *file,
+                    path: open.source.file.path.clone(),
+                    size: open.source.file.size,
+                    delivered_bytes,
+                    fetched_bytes,
+                    waiting_reads: waits.map_or(0, |waits| waits.reads),
+                    waits_for: waits.map(|waits| match waits.oldest {
+                        weightless_plan::WaitsFor::Budget => WaitsFor::Budget,
+                        weightless_plan::WaitsFor::Link => WaitsFor::Link,
+                        weightless_plan::WaitsFor::Retry(at) => WaitsFor::Retry(until(at)),
+                        weightless_plan::WaitsFor::Silence(at) => WaitsFor::HubLimit(until(at)),
+                    }),
+                }
+            })
+            .collect()
     }
 
     /// Reads from memory, or takes `reply` for a read that waits.
@@ -384,11 +485,12 @@ impl Driver {
         offset: u64,
         len: u32,
         reply: &mut Option<Reply>,
-    ) -> Result<Option<(Arc<Counters>, Result<ReadData>)>> {
+    ) -> Result<Option<(Arc<Meter>, Result<ReadData>)>> {
         let open = self.files.get(&file).ok_or_else(closed)?;
-        let counters = open.counters.clone();
-        let read = match self.plan.read(now, open.handle, offset, len) {
-            Read::Done(pieces) => return Ok(Some((counters, Ok(data(pieces))))),
+        let meter = open.meter.clone();
+        let Some(handle) = open.handle else { return Ok(Some((meter, Err(paused())))) };
+        let read = match self.plan.read(now, handle, offset, len) {
+            Read::Done(pieces) => return Ok(Some((meter, Ok(data(pieces))))),
             Read::Wait(read) => read,
         };
         let content = open.content;
@@ -398,21 +500,16 @@ impl Driver {
             let error = error.clone();
             // What it began goes on as read-ahead, so that a network that is back is noticed.
             self.plan.cancel(now, read);
-            return Ok(Some((counters, Err(error))));
+            return Ok(Some((meter, Err(error))));
         }
         let reply = reply.take().expect("taken once");
-        self.waiting.insert(read, Waiting { reply, counters, content, blocks, since: now });
+        self.waiting.insert(read, Waiting { reply, file, meter, content, blocks, since: now });
         Ok(None)
     }
 
     fn close(&mut self, now: Time, file: OpenFile) {
-        let Some(File { handle, content, .. }) = self.files.remove(&file) else { return };
-        self.plan.close(now, handle);
-        if let Some(files) = self.contents.get_mut(&content) {
-            files.remove(&file);
-            if files.is_empty() {
-                self.contents.remove(&content);
-            }
+        if let Some(open) = self.files.remove(&file) {
+            self.detach(now, open.handle);
         }
     }
 
@@ -436,12 +533,12 @@ impl Driver {
             match action {
                 Action::Fetch { fetch, content, blocks, .. } => {
                     let file = self
-                        .contents
-                        .get(&content)
-                        .and_then(|files| self.files.get(files.first()?))
-                        .expect("a content is fetched only while a file of it is open");
+                        .plan
+                        .owner(fetch)
+                        .and_then(|handle| self.files.get(self.handles.get(&handle)?))
+                        .expect("a fetch is asked for by a file that is open");
                     let cancel = CancellationToken::new();
-                    let running = Running { content, cancel: cancel.clone(), counters: file.counters.clone() };
+                    let running = Running { content, cancel: cancel.clone(), meter: file.meter.clone() };
                     self.running.insert(fetch, running);
                     todo.starts.push(Start { fetch, source: file.source.clone(), blocks, cancel });
                 }
@@ -451,7 +548,7 @@ impl Driver {
                 Action::Finish(read, result) => {
                     if let Some(waiting) = self.waiting.remove(&read) {
                         let answer = result.map(data).map_err(|failure| {
-                            let error = self.explain(failure);
+                            let error = self.explain(waiting.file, failure);
                             if matches!(failure, Failure::Fetch(_) | Failure::Deadline) {
                                 let Waiting { since, content, blocks, .. } = &waiting;
                                 self.lately.failed(now, *since, *content, blocks.clone(), &error);
@@ -465,7 +562,7 @@ impl Driver {
         }
     }
 
-    fn explain(&self, failure: Failure) -> Error {
+    fn explain(&self, file: OpenFile, failure: Failure) -> Error {
         match failure {
             Failure::Fetch(fetch) => self
                 .causes
@@ -474,6 +571,7 @@ impl Driver {
                 .find(|(failed, _)| *failed == fetch)
                 .map_or_else(|| Error::new(ErrorKind::Stalled, ""), |(_, cause)| cause.clone()),
             Failure::Deadline => Error::new(ErrorKind::Deadline, ""),
+            Failure::Closed if self.files.get(&file).is_some_and(|open| open.handle.is_none()) => paused(),
             Failure::Closed => closed(),
             Failure::TooLarge => Error::new(ErrorKind::Internal, "a read larger than the memory budget"),
         }
@@ -490,8 +588,13 @@ impl Driver {
             todo.cancels.push(running.cancel);
         }
         self.plan = Plan::new(self.limits.clone()).expect("these limits were accepted before");
-        for file in self.files.values_mut() {
-            file.handle = self.plan.open(now, file.content, file.source.file.size, file.mount, file.mode);
+        for (mount, weight) in &self.weights {
+            self.plan.set_weight(*mount, *weight);
+        }
+        self.handles.clear();
+        let files: Vec<_> = self.files.keys().copied().collect();
+        for file in files {
+            self.attach(now, file);
         }
     }
 
@@ -556,15 +659,19 @@ fn data(pieces: Vec<Piece<Block>>) -> ReadData {
     ReadData { pieces }
 }
 
-fn deliver(reply: Reply, counters: &Counters, answer: Result<ReadData>) {
+fn deliver(reply: Reply, meter: &Meter, answer: Result<ReadData>) {
     match &answer {
-        Ok(data) => counters.delivered_bytes.fetch_add(data.len() as u64, Ordering::Relaxed),
-        Err(_) => counters.failed_reads.fetch_add(1, Ordering::Relaxed),
+        Ok(data) => meter.delivered(data.len() as u64),
+        Err(_) => meter.failed(),
     };
     // A reply that panics (a broken adapter) must not take the fetch that completed it along.
     if catch_unwind(AssertUnwindSafe(move || reply(answer))).is_err() {
         tracing::error!("a reply panicked");
     }
+}
+
+fn paused() -> Error {
+    Error::new(ErrorKind::Paused, "")
 }
 
 fn closed() -> Error {

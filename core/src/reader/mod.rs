@@ -7,6 +7,7 @@
 //! | `fetch` | one fetch in flight: its task, its sink, its blocks as they fill |
 //! | `block` | [`Block`] and the pool that block buffers come from and go back to |
 //! | `lately` | reads that failed after a long wait, for the kernel's own retries |
+//! | `stats` | what went through each open file, and what its reads wait for |
 //! | `clock` | the plan's time: counts only while the engine runs |
 //!
 //! Architecture Invariant: the mutex is taken for one call of the plan and the actions that it asks for, and released before
@@ -17,9 +18,11 @@ mod clock;
 mod driver;
 mod fetch;
 mod lately;
+mod stats;
 #[cfg(test)]
 mod tests;
 
 pub use block::{Block, BlockPool};
 pub use driver::{Counters, OpenFile, ReadData, Reader, ReaderConfig, Reply};
 pub use fetch::Fetcher;
+pub use stats::{FileStats, WaitsFor};

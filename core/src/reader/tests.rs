@@ -135,8 +135,12 @@ impl World {
         self.open_of(self.origin.clone(), "org/name", size)
     }
 
-    /// Files of one size are of one content, whatever their repo.
     fn open_of(&self, origin: Arc<Nowhere>, repo: &str, size: u64) -> OpenFile {
+        self.open_in(MountId(0), origin, repo, size)
+    }
+
+    /// Files of one size are of one content, whatever their repo.
+    fn open_in(&self, mount: MountId, origin: Arc<Nowhere>, repo: &str, size: u64) -> OpenFile {
         let file = FileMeta {
             path: "file.bin".into(),
             size,
@@ -146,7 +150,7 @@ impl World {
         };
         let repo = RepoId { kind: RepoKind::Model, name: repo.into() };
         let source = Arc::new(Source { origin, repo, commit: "c".into(), file: Arc::new(file) });
-        self.reader.open(source, MountId(0), Mode::Cached, Arc::new(Counters::default())).expect("opens")
+        self.reader.open(source, mount, Mode::Cached, Arc::new(Counters::default())).expect("opens")
     }
 
     fn start(&self, file: OpenFile, offset: u64, len: u32) -> oneshot::Receiver<Result<Vec<u8>>> {
@@ -299,6 +303,60 @@ async fn a_silent_network_fails_the_kernels_retries_at_once_and_later_reads_try_
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(world.read(file, 0, 4096).await.expect("reads"), content(0..4096));
     assert!(world.fetcher.asked.lock().unwrap().len() > asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_mount_reads_nothing_and_fetches_nothing_until_it_is_resumed() {
+    let world = World::new(&[&[Step::Hang]]);
+    let (paused, other) = (MountId(0), MountId(1));
+    let file = world.open(MIB);
+    let waiting = world.start(file, 0, 10);
+    tokio::task::yield_now().await;
+    world.reader.set_paused(paused, true);
+    assert_eq!(waiting.await.expect("answered").expect_err("fails").kind(), ErrorKind::Paused);
+    while world.reader.running() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let asked = || world.fetcher.asked.lock().unwrap().len();
+    let before = asked();
+    let late = world.open(2 * MIB);
+    for file in [file, late] {
+        assert_eq!(world.read(file, 0, 10).await.expect_err("fails").kind(), ErrorKind::Paused);
+    }
+    assert_eq!(asked(), before);
+    let elsewhere = world.open_in(other, world.origin.clone(), "org/name", 3 * MIB);
+    assert_eq!(world.read(elsewhere, 0, 10).await.expect("another mount reads"), content(0..10));
+    world.reader.set_paused(paused, false);
+    for file in [file, late] {
+        assert_eq!(world.read(file, 0, 10).await.expect("reads again"), content(0..10));
+    }
+    world.reader.set_paused(paused, true);
+    world.reader.close(file);
+    assert_eq!(world.read(file, 0, 10).await.expect_err("closed").kind(), ErrorKind::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_open_file_says_what_went_through_and_what_it_waits_for() {
+    let world = World::new(&[&[Step::Serve(BLOCK_BYTES / 2), Step::Hang]]);
+    let (one, two) = (world.open(2 * BLOCK_BYTES), world.open(BLOCK_BYTES));
+    let waiting = world.start(one, BLOCK_BYTES, 10);
+    let stats = |file| {
+        let files = world.reader.files(MountId(0)).expect("no panic");
+        files.into_iter().find(|stats| stats.file == file).expect("it is open")
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!((stats(one).waiting_reads, stats(one).waits_for), (1, Some(WaitsFor::Link)));
+    assert_eq!(waiting.await.expect("answered").expect("a second attempt"), content(BLOCK_BYTES..BLOCK_BYTES + 10));
+    world.read(one, 0, 20).await.expect("reads");
+    assert_eq!((stats(one).delivered_bytes, stats(one).waiting_reads, stats(one).waits_for), (30, 0, None));
+    assert!(stats(one).fetched_bytes >= 2 * BLOCK_BYTES, "{:?}", stats(one));
+    world.fetcher.scripts.lock().unwrap().push_back(vec![Step::Fail(ErrorKind::Connection)]);
+    let waiting = world.start(two, 0, 10);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(stats(two).waits_for, Some(WaitsFor::Retry(Duration::from_millis(150))));
+    waiting.await.expect("answered").expect("reads");
+    assert!(world.reader.files(MountId(1)).expect("no panic").is_empty());
+    assert_eq!(stats(two).path.as_ref(), "file.bin");
 }
 
 #[tokio::test(start_paused = true)]

@@ -124,11 +124,13 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn open(&self, _request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         if wants_to_write(flags) {
             return reply.error(Errno::EROFS);
         }
-        guarded("open", || match self.mount.open(NodeId(ino.0)) {
+        // 0 where the opener lives in a pid namespace that this process cannot see.
+        let opener = Some(request.pid()).filter(|pid| *pid > 0);
+        guarded("open", || match self.mount.open(NodeId(ino.0), opener) {
             // A node is one content for ever: what the kernel holds of it is right.
             Ok(handle) => reply.opened(FileHandle(handle.0), FopenFlags::FOPEN_KEEP_CACHE | os::OPEN_FLAGS),
             Err(error) => reply.error(errno("open", &error)),
