@@ -19,6 +19,17 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 pub(super) enum Verb {
+    /// Tells the layers apart: the reader without a mount, the whole way, the mount from memory alone.
+    Raw(Run),
+    /// Reads a file by the reader alone and prints what that took; what `raw` starts.
+    #[command(hide = true)]
+    Drive {
+        #[arg(long)]
+        endpoint: String,
+        #[arg(long)]
+        read_ahead_mb: u32,
+        path: String,
+    },
     /// Lists the patterns.
     #[command(alias = "help")]
     List,

@@ -7,16 +7,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::args::Run;
+use super::drive;
 use super::hub::{Hub, REPO};
 use super::mount::Mount;
 use super::pattern::Pattern;
 use super::process;
 use super::sample::{Reads, Sample};
+use super::watch::Watch;
 
 #[derive(Clone, Debug)]
 pub(super) enum Arm {
     /// A fresh mount of ours.
     Mount,
+    /// The reader in a process of its own, without a mount.
+    Driver,
     /// The official client, one whole file.
     Download { python: PathBuf },
     /// A folder that somebody else has mounted.
@@ -30,6 +34,7 @@ impl Arm {
             return vec![Self::Folder { folder: folder.clone(), control: control.clone(), pid: run.pid }];
         }
         match &run.python {
+            _ if pattern.is_driven() => vec![Self::Driver],
             Some(python) if pattern.whole_file().is_some() => {
                 vec![Self::Mount, Self::Download { python: python.clone() }, Self::Mount]
             }
@@ -40,6 +45,7 @@ impl Arm {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Mount => "mount",
+            Self::Driver => "driver",
             Self::Download { .. } => "hf_hub_download",
             Self::Folder { .. } => "folder",
         }
@@ -49,13 +55,30 @@ impl Arm {
     pub(super) fn measure(&self, hub: &Hub, run: &Run, pattern: Pattern) -> Result<Sample> {
         match self {
             Self::Mount => {
-                let mount = Mount::start(hub, run)?;
+                let mount = Mount::start(hub, run, pattern)?;
                 let point = mount.point();
-                observe(hub, Some(mount.pid()), || pattern.read(&point))
+                let _warm = pattern.warm_up(&point)?;
+                let pid = mount.pid();
+                let watch = Watch::start(pid, mount.held_mib());
+                let sample = observe(hub, Some(pid), || pattern.read(&point));
+                let rss = watch.end()?;
+                Ok(Sample { rss: Some(rss), ..sample? })
+            }
+            Self::Driver => {
+                hub.reset_counters()?;
+                let driven = drive::measure(hub, run, pattern)?;
+                let counters = hub.counters()?;
+                Ok(Sample {
+                    requests: counters.requests_in_all(),
+                    data_requests: counters.data_requests(),
+                    bytes_fetched: counters.data_bytes(),
+                    ..driven
+                })
             }
             Self::Download { python } => observe(hub, None, || download(hub, python, pattern)),
             Self::Folder { folder, control, pid } => {
                 let hub = Hub::attach(control)?;
+                let _warm = pattern.warm_up(folder)?;
                 observe(&hub, *pid, || pattern.read(folder))
             }
         }
@@ -74,6 +97,7 @@ fn observe(hub: &Hub, pid: Option<u32>, read: impl FnOnce() -> Result<Reads>) ->
         data_requests: counters.data_requests(),
         bytes_fetched: counters.data_bytes(),
         peak_mib: pid.map(process::peak_mib).transpose()?,
+        rss: None,
         cpu: cpu_after.zip(cpu_before).map(|(after, before)| after.saturating_sub(before)),
     })
 }

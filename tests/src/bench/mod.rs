@@ -3,13 +3,17 @@
 
 mod args;
 mod arm;
+mod drive;
 mod hub;
+mod mixed;
 mod mount;
 mod pattern;
 mod process;
 mod reader;
 mod sample;
 mod table;
+mod tensors;
+mod watch;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -30,11 +34,19 @@ pub fn main() -> Result<()> {
             Pattern::ALL.iter().for_each(|pattern| println!("{:<12} {}", pattern.name(), pattern.about()));
             Ok(())
         }
-        None => run(&args.run),
+        Some(Verb::Raw(mut run)) => {
+            run.patterns = vec![Pattern::Driven(1024), Pattern::WholeMib(1024), Pattern::Held(HELD_FILES)];
+            measure(&run)
+        }
+        Some(Verb::Drive { endpoint, path, read_ahead_mb }) => drive::run(&endpoint, &path, read_ahead_mb),
+        None => measure(&args.run),
     }
 }
 
-fn run(run: &Run) -> Result<()> {
+/// Files of `bench raw` that are read from memory: as many as fit into the default memory with room to spare.
+const HELD_FILES: usize = 8;
+
+fn measure(run: &Run) -> Result<()> {
     let patterns = if run.patterns.is_empty() { Pattern::ALL.to_vec() } else { run.patterns.clone() };
     let mut table = Table::new(run.profile, run.fifo);
     for pattern in patterns {

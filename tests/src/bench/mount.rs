@@ -8,9 +8,11 @@ use anyhow::{Context, Result, bail};
 
 use super::args::Run;
 use super::hub::{Hub, REPO};
+use super::pattern::Pattern;
 
 pub(super) struct Mount {
     child: Child,
+    binary: PathBuf,
     /// Home, store and mount point; removed at drop, after unmounting.
     dir: tempfile::TempDir,
 }
@@ -20,7 +22,7 @@ const UNMOUNTED_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Mount {
-    pub(super) fn start(hub: &Hub, run: &Run) -> Result<Self> {
+    pub(super) fn start(hub: &Hub, run: &Run, pattern: Pattern) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("weightless-bench-").tempdir()?;
         let point = dir.path().join("mount");
         std::fs::create_dir(&point)?;
@@ -28,26 +30,18 @@ impl Mount {
             Some(binary) => binary.clone(),
             None => std::env::current_exe()?.with_file_name("weightless"),
         };
-        let child = Command::new(&binary)
+        let stall_timeout_ms = pattern.stall_timeout_ms().unwrap_or(run.stall_timeout_ms);
+        let child = command(&binary, dir.path())
             .arg("mount")
             .arg(REPO)
             .arg(&point)
             .args(["--foreground", "--endpoint", &hub.endpoint])
             .args(["--read-ahead-mb", &run.read_ahead_mb.to_string()])
             .args(["--event-loops", &run.event_loops.to_string()])
-            .args(["--stall-timeout-ms", &run.stall_timeout_ms.to_string()])
-            .env("HOME", dir.path())
-            .env("HF_HOME", dir.path().join("hf"))
-            .env("XDG_CACHE_HOME", dir.path().join("cache"))
-            .env("XDG_STATE_HOME", dir.path().join("state"))
-            .env("XDG_CONFIG_HOME", dir.path().join("config"))
-            .env("XDG_RUNTIME_DIR", dir.path())
-            .env_remove("HF_TOKEN")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .args(["--stall-timeout-ms", &stall_timeout_ms.to_string()])
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        let mut mount = Self { child, dir };
+        let mut mount = Self { child, binary, dir };
         mount.wait()?;
         Ok(mount)
     }
@@ -58,6 +52,16 @@ impl Mount {
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Asks the process what it holds for content, in MiB.
+    pub(super) fn held_mib(&self) -> impl Fn() -> Option<f64> + Send + 'static {
+        let (binary, dir) = (self.binary.clone(), self.dir.path().to_owned());
+        move || {
+            let output = command(&binary, &dir).args(["status", "--json"]).stdout(Stdio::piped()).output().ok()?;
+            let status: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+            Some(find(&status, "held_bytes")?.as_f64()? / f64::from(1 << 20))
+        }
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -93,6 +97,33 @@ impl Drop for Mount {
             }
             std::thread::sleep(LOOK_EVERY);
         }
+    }
+}
+
+/// The binary in a home of its own.
+fn command(binary: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command
+        .env("HOME", dir)
+        .env("HF_HOME", dir.join("hf"))
+        .env("XDG_CACHE_HOME", dir.join("cache"))
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .env("XDG_CONFIG_HOME", dir.join("config"))
+        .env("XDG_RUNTIME_DIR", dir)
+        .env_remove("HF_TOKEN")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+}
+
+/// The first field of that name, wherever it is: this reads one number and leaves the form of the answer alone.
+fn find<'a>(value: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.get(name).or_else(|| fields.values().find_map(|value| find(value, name)))
+        }
+        serde_json::Value::Array(values) => values.iter().find_map(|value| find(value, name)),
+        _ => None,
     }
 }
 

@@ -1,13 +1,18 @@
 //! What is read: the files and access patterns of model loaders, as data. Never reads; see [`super::reader`].
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use weightless_hub_sim::Content;
 
+use super::mixed;
 use super::reader::{Opening, Plan, Share, Span};
 use super::sample::Reads;
+use super::tensors::{self, Order};
 
 /// A pattern by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +25,22 @@ pub(super) enum Pattern {
     Pread(usize),
     /// So many threads copy one mapping of 1 GiB, each its own range.
     Mmap(usize),
+    /// So many threads copy random MiB of one mapping of 1 GiB.
+    MmapRandom(usize),
+    /// So many threads load the tensors of one safetensors file, taking the next by turns.
+    Tensors(Order, usize),
+    /// One of eight ranks reads its slices of eight tensors: 2 MiB each, 17 MiB apart.
+    Slices,
+    /// So many bursts of 8 MiB, 30 s apart, through one file.
+    Bursts(usize),
+    /// So many files, one byte read of each, then left open for 130 s.
+    Idle(usize),
+    /// Readers of every kind, for so many minutes.
+    Mixed(usize),
+    /// So many files of 90 MB that are in memory when the clock starts.
+    Held(usize),
+    /// So many MiB by the reader alone, without a mount.
+    Driven(u64),
     /// So many threads take tensors of 3 MiB from one queue, on one descriptor.
     Queue(usize),
     /// So many readers, each with a file of 64 MiB of its own, all at once.
@@ -50,12 +71,22 @@ const TENSOR_BYTES: u64 = 3 * MIB;
 /// Ranges of the mapping begin here, so that they meet inside blocks.
 const MMAP_FIRST: u64 = 100 << 10;
 const PREADS: usize = 256;
+const SLICE_BYTES: u64 = 2 * MIB;
+const SLICE_EVERY: u64 = 17 * MIB;
+const BURST_BYTES: u64 = 8 * MIB;
+const BURST_EVERY: Duration = Duration::from_secs(30);
+/// A file that is asked for whole when its first read comes.
+const HELD_BYTES: u64 = 90_000_000;
+/// The longest that all of [`Pattern::Held`] takes to arrive over `cloud`, and as much again.
+const WARM_WITHIN: Duration = Duration::from_secs(6);
+/// After this everything of an idle file is given back; and ten seconds.
+const IDLE_FOR: Duration = Duration::from_secs(130);
 const SMALL_READS: usize = 200;
 const SMALL_BYTES: u64 = 4 << 10;
 const THIN_BYTES: u64 = 400 * MIB;
 
 impl Pattern {
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 32] = [
         Self::WholeMib(1024),
         Self::WholeMib(256),
         Self::WholeMb(1),
@@ -69,12 +100,25 @@ impl Pattern {
         Self::Pread(4),
         Self::Pread(8),
         Self::Mmap(16),
+        Self::MmapRandom(16),
         Self::Queue(1),
+        Self::Queue(2),
         Self::Queue(8),
+        Self::Tensors(Order::File, 1),
+        Self::Tensors(Order::File, 4),
+        Self::Tensors(Order::Natural, 1),
+        Self::Tensors(Order::Natural, 4),
+        Self::Slices,
+        Self::Bursts(16),
         Self::Cold(24),
         Self::Cold(64),
         Self::Small,
+        Self::Thin(1),
         Self::Thin(8),
+        Self::Idle(200),
+        Self::Mixed(30),
+        Self::Held(8),
+        Self::Driven(1024),
     ];
 
     pub(super) fn name(self) -> String {
@@ -83,6 +127,14 @@ impl Pattern {
             Self::WholeMib(mib) => format!("whole-{mib}mib"),
             Self::Pread(threads) => format!("pread-{threads}"),
             Self::Mmap(threads) => format!("mmap-{threads}"),
+            Self::MmapRandom(threads) => format!("mmaprandom-{threads}"),
+            Self::Tensors(order, threads) => format!("{}-{threads}", order.name()),
+            Self::Slices => "slices".to_owned(),
+            Self::Bursts(count) => format!("bursts-{count}"),
+            Self::Idle(files) => format!("idle-{files}"),
+            Self::Mixed(minutes) => format!("mixed-{minutes}"),
+            Self::Held(files) => format!("held-{files}"),
+            Self::Driven(mib) => format!("driven-{mib}"),
             Self::Queue(threads) => format!("queue-{threads}"),
             Self::Cold(readers) => format!("cold-{readers}"),
             Self::Small => "small".to_owned(),
@@ -96,6 +148,16 @@ impl Pattern {
             Self::WholeMib(mib) => format!("one file of {mib} MiB, from start to end"),
             Self::Pread(threads) => format!("{PREADS} random 1 MiB preads on one descriptor, {threads} threads"),
             Self::Mmap(threads) => format!("{threads} threads copy ranges of one 1 GiB mapping"),
+            Self::MmapRandom(threads) => format!("{threads} threads copy random MiB of one 1 GiB mapping"),
+            Self::Tensors(order, threads) => {
+                format!("{threads} threads load a safetensors file of 1 GiB, tensor by tensor, in {}", order.about())
+            }
+            Self::Slices => "8 reads of 2 MiB, 17 MiB apart: the slices of one rank".to_owned(),
+            Self::Bursts(count) => format!("{count} bursts of 8 MiB, 30 s apart"),
+            Self::Idle(files) => format!("{files} open files, one byte read of each, memory after 130 s"),
+            Self::Mixed(minutes) => format!("readers of every kind for {minutes} minutes; for --profile rough"),
+            Self::Held(files) => format!("{files} files of 90 MB from memory: the mount alone"),
+            Self::Driven(mib) => format!("{mib} MiB from start to end by the reader alone, without a mount"),
             Self::Queue(threads) => format!("{threads} threads take 3 MiB tensors from one queue"),
             Self::Cold(readers) => format!("{readers} files of 64 MiB at once"),
             Self::Small => format!("{SMALL_READS} random 4 KiB preads in 1 GiB"),
@@ -110,7 +172,20 @@ impl Pattern {
         match self {
             Self::WholeMb(mb) => vec![BenchFile { path: format!("{mb}mb.bin"), len: mb * 1_000_000 }],
             Self::WholeMib(mib) => vec![BenchFile { path: format!("{mib}mib.bin"), len: mib * MIB }],
-            Self::Pread(_) | Self::Mmap(_) | Self::Queue(_) | Self::Small => Self::WholeMib(1024).files(),
+            Self::Pread(_)
+            | Self::Mmap(_)
+            | Self::MmapRandom(_)
+            | Self::Queue(_)
+            | Self::Slices
+            | Self::Bursts(_)
+            | Self::Small => Self::WholeMib(1024).files(),
+            Self::Tensors(..) => vec![BenchFile { path: "model.safetensors".to_owned(), len: tensors::file_len() }],
+            Self::Idle(files) => several(files, 20 * MIB),
+            Self::Mixed(_) => mixed::files(),
+            Self::Held(files) => {
+                (0..files).map(|n| BenchFile { path: format!("held/{n:02}.bin"), len: HELD_BYTES }).collect()
+            }
+            Self::Driven(mib) => Self::WholeMib(mib).files(),
             Self::Cold(readers) => several(readers, 64 * MIB),
             Self::Thin(readers) => several(readers, THIN_BYTES / readers.max(1) as u64),
         }
@@ -125,14 +200,66 @@ impl Pattern {
     /// the store, reconstruction, connection to the data host, data.
     pub(super) fn round_trips_needed(self) -> Option<u64> {
         match self {
-            Self::WholeMb(_) | Self::WholeMib(_) | Self::Cold(_) | Self::Thin(_) | Self::Mmap(_) => Some(5),
-            Self::Pread(_) | Self::Queue(_) | Self::Small => None,
+            Self::WholeMb(_) | Self::WholeMib(_) | Self::Cold(_) | Self::Thin(_) | Self::Mmap(_) | Self::Driven(_) => {
+                Some(5)
+            }
+            Self::Pread(_)
+            | Self::MmapRandom(_)
+            | Self::Tensors(..)
+            | Self::Queue(_)
+            | Self::Slices
+            | Self::Bursts(_)
+            | Self::Idle(_)
+            | Self::Mixed(_)
+            | Self::Held(_)
+            | Self::Small => None,
         }
     }
 
     /// Whether its share of the link says nothing.
     pub(super) fn is_about_latency(self) -> bool {
-        matches!(self, Self::Pread(_) | Self::Small | Self::WholeMb(..=10))
+        matches!(
+            self,
+            Self::Pread(_)
+                | Self::Small
+                | Self::Slices
+                | Self::Bursts(_)
+                | Self::Idle(_)
+                | Self::Mixed(_)
+                | Self::Held(_)
+                | Self::WholeMb(..=10)
+        )
+    }
+
+    /// Whether it is about memory after a while.
+    pub(super) fn lingers(self) -> bool {
+        matches!(self, Self::Idle(_))
+    }
+
+    /// Whether it is read by the reader alone, without a mount.
+    pub(super) fn is_driven(self) -> bool {
+        matches!(self, Self::Driven(_))
+    }
+
+    /// The stall timeout that it is to be read with, where it says: many cold readers must not come near a short one.
+    pub(super) fn stall_timeout_ms(self) -> Option<u32> {
+        matches!(self, Self::Cold(_)).then_some(5_000)
+    }
+
+    /// What is to be in memory before the clock starts; it stays there until the files returned are closed.
+    pub(super) fn warm_up(self, dir: &Path) -> Result<Vec<File>> {
+        if !matches!(self, Self::Held(_)) {
+            return Ok(Vec::new());
+        }
+        let open = |file: BenchFile| {
+            let path = dir.join(file.path);
+            let opened = File::open(&path).with_context(|| path.display().to_string())?;
+            opened.read_exact_at(&mut vec![0; 128 << 10], 0)?;
+            Ok(opened)
+        };
+        let files = self.files().into_iter().map(open).collect::<Result<_>>();
+        std::thread::sleep(WARM_WITHIN);
+        files
     }
 
     /// Reads it below `dir`, and compares every byte once the clock has stopped.
@@ -141,38 +268,70 @@ impl Pattern {
         let len = files[0].len;
         let whole = |file| Span { file, offset: 0, len };
         let plan = match self {
-            Self::WholeMb(_) | Self::WholeMib(_) => {
-                Plan { readers: 1, share: Share::InTurn, opening: Opening::Descriptor, spans: vec![whole(0)] }
+            Self::Mixed(minutes) => return mixed::read(dir, &files, Duration::from_secs(60 * minutes as u64)),
+            Self::Driven(_) => bail!("this is read without a mount"),
+            Self::MmapRandom(threads) => Plan {
+                readers: threads,
+                share: Share::Queue,
+                opening: Opening::Mapping,
+                spans: scattered(len, MIB, (len / MIB) as usize),
+                ..Plan::default()
+            },
+            Self::Tensors(order, threads) => Plan {
+                readers: threads,
+                share: Share::Queue,
+                opening: Opening::Mapping,
+                spans: tensors::spans(order),
+                ..Plan::default()
+            },
+            Self::Slices => Plan {
+                spans: (0..8).map(|n| Span { file: 0, offset: 5 * MIB + n * SLICE_EVERY, len: SLICE_BYTES }).collect(),
+                ..Plan::default()
+            },
+            Self::Bursts(count) => {
+                Plan { spans: cut(0, count as u64 * BURST_BYTES, BURST_BYTES), pause: BURST_EVERY, ..Plan::default() }
             }
+            Self::Idle(readers) => Plan {
+                spans: (0..readers).map(|file| Span { file, offset: 0, len: 1 }).collect(),
+                linger: IDLE_FOR,
+                ..Plan::default()
+            },
+            Self::Held(readers) => Plan { spans: (0..readers).map(whole).collect(), ..Plan::default() },
+            Self::WholeMb(_) | Self::WholeMib(_) => Plan { spans: vec![whole(0)], ..Plan::default() },
             Self::Cold(readers) | Self::Thin(readers) => Plan {
                 readers,
                 share: Share::InTurn,
                 opening: Opening::Descriptor,
                 spans: (0..readers).map(whole).collect(),
+                ..Plan::default()
             },
             Self::Pread(threads) => Plan {
                 readers: threads,
                 share: Share::Queue,
                 opening: Opening::Descriptor,
                 spans: scattered(len, MIB, PREADS),
+                ..Plan::default()
             },
             Self::Small => Plan {
                 readers: 1,
                 share: Share::Queue,
                 opening: Opening::Descriptor,
                 spans: scattered(len, SMALL_BYTES, SMALL_READS),
+                ..Plan::default()
             },
             Self::Queue(threads) => Plan {
                 readers: threads,
                 share: Share::Queue,
                 opening: Opening::Descriptor,
                 spans: cut(0, len, TENSOR_BYTES),
+                ..Plan::default()
             },
             Self::Mmap(threads) => Plan {
                 readers: threads,
                 share: Share::InTurn,
                 opening: Opening::Mapping,
                 spans: cut(MMAP_FIRST, len, (len - MMAP_FIRST).div_ceil(threads as u64)),
+                ..Plan::default()
             },
         };
         plan.run(dir, &files)
@@ -180,7 +339,7 @@ impl Pattern {
 }
 
 /// Neighbouring spans of `step` bytes.
-fn cut(from: u64, to: u64, step: u64) -> Vec<Span> {
+pub(super) fn cut(from: u64, to: u64, step: u64) -> Vec<Span> {
     (from..to)
         .step_by(usize::try_from(step).unwrap_or(usize::MAX))
         .map(|offset| Span { file: 0, offset, len: step.min(to - offset) })
@@ -188,7 +347,7 @@ fn cut(from: u64, to: u64, step: u64) -> Vec<Span> {
 }
 
 /// `count` different spans of `len` bytes, aligned to their length, in an order that repeats from run to run.
-fn scattered(file_len: u64, len: u64, count: usize) -> Vec<Span> {
+pub(super) fn scattered(file_len: u64, len: u64, count: usize) -> Vec<Span> {
     let slots = file_len / len;
     // An odd multiplier visits every slot of a power of two once; this one jumps far each time.
     (0..count as u64)
@@ -204,8 +363,10 @@ impl FromStr for Pattern {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        if name == "small" {
-            return Ok(Self::Small);
+        match name {
+            "small" => return Ok(Self::Small),
+            "slices" => return Ok(Self::Slices),
+            _ => {}
         }
         let (kind, amount) = name.split_once('-').unwrap_or((name, ""));
         let digits = amount.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -217,6 +378,14 @@ impl FromStr for Pattern {
             ("whole", "mib") => Self::WholeMib(number as u64),
             ("pread", "") => Self::Pread(number),
             ("mmap", "") => Self::Mmap(number),
+            ("mmaprandom", "") => Self::MmapRandom(number),
+            ("tensors", "") => Self::Tensors(Order::File, number),
+            ("keys", "") => Self::Tensors(Order::Natural, number),
+            ("bursts", "") => Self::Bursts(number),
+            ("idle", "") => Self::Idle(number),
+            ("mixed", "") => Self::Mixed(number),
+            ("held", "") => Self::Held(number),
+            ("driven", "") => Self::Driven(number as u64),
             ("queue", "") => Self::Queue(number),
             ("cold", "") => Self::Cold(number),
             ("thin", "") => Self::Thin(number),

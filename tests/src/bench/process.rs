@@ -13,9 +13,18 @@ pub(super) fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis(ticks * 10))
 }
 
+/// The memory it has resident now, in MiB.
+pub(super) fn rss_mib(pid: u32) -> Result<f64> {
+    status_mib(pid, "VmRSS:")
+}
+
 /// The most memory it has had resident, in MiB.
-pub(super) fn peak_mib(pid: u32) -> Result<u64> {
+pub(super) fn peak_mib(pid: u32) -> Result<f64> {
+    status_mib(pid, "VmHWM:")
+}
+
+fn status_mib(pid: u32, name: &'static str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).context(name)?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
 }

@@ -42,6 +42,24 @@ pub(super) struct Plan {
     pub(super) share: Share,
     pub(super) opening: Opening,
     pub(super) spans: Vec<Span>,
+    /// Before each span but a reader's first; no part of the time taken.
+    pub(super) pause: Duration,
+    /// How long files stay open after the last read; no part of the time taken.
+    pub(super) linger: Duration,
+}
+
+/// One reader through one descriptor, without a pause.
+impl Default for Plan {
+    fn default() -> Self {
+        Plan {
+            readers: 1,
+            share: Share::InTurn,
+            opening: Opening::Descriptor,
+            spans: Vec::new(),
+            pause: Duration::ZERO,
+            linger: Duration::ZERO,
+        }
+    }
 }
 
 /// One call of a reader that goes through a file; spans below this are read in one call.
@@ -81,6 +99,8 @@ impl Plan {
                     let start = Instant::now();
                     let mut first_byte = None;
                     let mut turn = number;
+                    let mut paused = Duration::ZERO;
+                    let mut is_first = true;
                     loop {
                         let index = match self.share {
                             Share::Queue => next.fetch_add(1, Ordering::Relaxed),
@@ -88,6 +108,10 @@ impl Plan {
                         };
                         turn += self.readers;
                         let Some((span, slot)) = self.spans.get(index).zip(slots.get(index)) else { break };
+                        if !std::mem::take(&mut is_first) && !self.pause.is_zero() {
+                            std::thread::sleep(self.pause);
+                            paused += self.pause;
+                        }
                         let source = self.open(dir, files, opened, span.file)?;
                         let mut slot = slot.lock().expect("no reader panics with a slot");
                         let begun = Instant::now();
@@ -96,7 +120,7 @@ impl Plan {
                         })?;
                         slot.took = begun.elapsed();
                     }
-                    Ok::<_, anyhow::Error>((first_byte, start.elapsed()))
+                    Ok::<_, anyhow::Error>((first_byte, start.elapsed(), paused))
                 }
             };
             let readers: Vec<_> = (0..self.readers).map(|number| scope.spawn(reader(number))).collect();
@@ -105,6 +129,7 @@ impl Plan {
             let outcomes: Vec<_> =
                 readers.into_iter().map(|reader| reader.join().expect("a reader panicked")).collect();
             took = start.elapsed();
+            std::thread::sleep(self.linger);
             outcomes
         });
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
@@ -115,13 +140,14 @@ impl Plan {
 
         let mut each: Vec<Duration> = slots.iter().map(|slot| slot.took).collect();
         each.sort();
-        let times: Vec<f64> = outcomes.iter().map(|(_, took)| took.as_secs_f64()).collect();
+        let times: Vec<f64> = outcomes.iter().map(|(_, took, paused)| (*took - *paused).as_secs_f64()).collect();
+        let paused = outcomes.iter().map(|(.., paused)| *paused).max().unwrap_or_default();
         let (least, most) =
             times.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), time| (least.min(*time), most.max(*time)));
         Ok(Reads {
-            took,
+            took: took - paused,
             bytes: self.spans.iter().map(|span| span.len).sum(),
-            first_byte: outcomes.iter().filter_map(|(first, _)| *first).min().unwrap_or(took),
+            first_byte: outcomes.iter().filter_map(|(first, ..)| *first).min().unwrap_or(took),
             each: if self.spans.iter().all(|span| span.len <= SINGLE_CALL_BYTES_MAX) { each } else { Vec::new() },
             spread: (self.readers > 1 && self.share == Share::InTurn).then_some(most / least),
         })

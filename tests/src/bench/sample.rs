@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::watch::Rss;
+
 /// One run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
@@ -11,7 +13,8 @@ pub(super) struct Sample {
     pub(super) data_requests: u64,
     pub(super) bytes_fetched: u64,
     /// Of the process that serves the files, if it is known.
-    pub(super) peak_mib: Option<u64>,
+    pub(super) peak_mib: Option<f64>,
+    pub(super) rss: Option<Rss>,
     pub(super) cpu: Option<Duration>,
 }
 

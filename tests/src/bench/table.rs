@@ -6,6 +6,7 @@ use super::arm::Arm;
 use super::hub::Hub;
 use super::pattern::Pattern;
 use super::sample::Sample;
+use super::watch::Rss;
 
 pub(super) struct Table {
     worst: f64,
@@ -49,16 +50,25 @@ impl Table {
             number(median(&|sample| Some(sample.requests as f64)), 0),
             format!("({})", number(median(&|sample| Some(sample.data_requests as f64)), 0)),
             number(median(&|sample| Some(sample.fetched_per_read())), 2),
-            number(median(&|sample| sample.peak_mib.map(|mib| mib as f64)), 0),
+            number(median(&|sample| sample.peak_mib), 0),
             number(median(&Sample::cpu_s_per_gib), 2),
-            extras(link, samples),
+            extras(link, pattern, samples),
         );
     }
 }
 
 /// What single patterns are about besides: the spread of equal readers, the round trips of single reads.
-fn extras(link: &Link, samples: &[Sample]) -> String {
+fn extras(link: &Link, pattern: Pattern, samples: &[Sample]) -> String {
     let mut extras = String::new();
+    let above = Spread::of(samples, |sample| sample.rss?.above_held);
+    if above.median.is_finite() {
+        extras += &format!("  RSS above what is held: {:.0} MiB at most", above.most);
+    }
+    if pattern.lingers() {
+        let rss = |of: fn(Rss) -> f64| Spread::of(samples, |sample| sample.rss.map(of)).median;
+        let (first, last) = (rss(|rss| rss.first), rss(|rss| rss.last));
+        extras += &format!("  RSS {first:.0} MiB before, {last:.0} MiB after");
+    }
     let spread = Spread::of(samples, |sample| sample.reads.spread);
     if spread.median.is_finite() {
         extras += &format!("  slowest/fastest {:.2}", spread.most);
