@@ -57,4 +57,8 @@ impl Fetcher for Transport {
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(Transport::fetch(self, source, range, sink))
     }
+
+    fn buffer_bytes(&self) -> u64 {
+        Transport::buffer_bytes(self)
+    }
 }

@@ -29,6 +29,10 @@ const CAUSES_MAX: usize = 256;
 /// Wait after a "slow down" that names no time.
 const UNNAMED_WAIT: Duration = Duration::from_secs(5);
 
+/// The fetcher's memory is charged up to this part of the budget. Its connections take up to 48 MiB; the rest of that is within
+/// the 100 MiB that the process may take beside the budget.
+const BUFFERS_PART_MAX: u64 = 4;
+
 /// An open file of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenFile(pub u64);
@@ -246,7 +250,11 @@ impl Shared {
     }
 
     pub(super) fn sent(self: &Arc<Self>, fetch: FetchId) {
-        let _ = self.with_plan(|driver, now| driver.plan.sent(now, fetch));
+        let buffers = self.fetcher.buffer_bytes();
+        let _ = self.with_plan(|driver, now| {
+            driver.plan.sent(now, fetch);
+            driver.charge(now, buffers);
+        });
     }
 
     pub(super) fn received(self: &Arc<Self>, fetch: FetchId, wire_bytes: u64) {
@@ -269,7 +277,11 @@ impl Shared {
 
     /// Ends a fetch. `cause` is what reads that it fails will be told.
     pub(super) fn settled(self: &Arc<Self>, fetch: FetchId, outcome: Outcome, cause: Option<Error>) {
-        let _ = self.with_plan(|driver, now| driver.settled(now, fetch, outcome, cause));
+        let buffers = self.fetcher.buffer_bytes();
+        let _ = self.with_plan(|driver, now| {
+            driver.settled(now, fetch, outcome, cause);
+            driver.charge(now, buffers);
+        });
     }
 
     /// What the plan makes of an error: the table's retry class.
@@ -347,6 +359,8 @@ struct Driver {
     running: HashMap<FetchId, Running>,
     causes: VecDeque<(FetchId, Error)>,
     lately: Lately,
+    /// What the fetcher's memory is charged as.
+    buffers: u64,
     /// When the ticker will next look.
     armed: Option<Time>,
 }
@@ -390,6 +404,7 @@ impl Driver {
             running: HashMap::new(),
             causes: VecDeque::new(),
             lately: Lately::default(),
+            buffers: 0,
             armed: None,
         })
     }
@@ -408,6 +423,15 @@ impl Driver {
         self.files.insert(file, File { handle: None, content, source, mount, mode, meter: Arc::new(meter) });
         self.attach(now, file);
         file
+    }
+
+    /// Charges the fetcher's memory, but never so much of a small budget that nothing could be read any more.
+    fn charge(&mut self, now: Time, buffers: u64) {
+        let bytes = buffers.min(self.limits.budget_bytes / BUFFERS_PART_MAX);
+        if bytes != self.buffers {
+            self.buffers = bytes;
+            self.plan.set_outside_bytes(now, bytes);
+        }
     }
 
     /// Opens a file in the plan, unless its mount is paused.
@@ -588,6 +612,7 @@ impl Driver {
             todo.cancels.push(running.cancel);
         }
         self.plan = Plan::new(self.limits.clone()).expect("these limits were accepted before");
+        self.buffers = 0;
         for (mount, weight) in &self.weights {
             self.plan.set_weight(*mount, *weight);
         }

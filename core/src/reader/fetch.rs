@@ -31,6 +31,9 @@ pub trait Fetcher: Send + Sync + 'static {
         range: Range<u64>,
         sink: &'a Arc<dyn Sink>,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+    /// Memory that its connections and what it knows take now, beside the blocks that they fill.
+    fn buffer_bytes(&self) -> u64;
 }
 
 /// A fetch that the plan asked for and that is to be started once its mutex is released.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -36,6 +36,7 @@ struct Scripted {
     /// Of which repos, in turn.
     repos: Mutex<Vec<String>>,
     dropped: Arc<AtomicUsize>,
+    buffer_bytes: AtomicU64,
 }
 
 fn pattern(offset: u64) -> u8 {
@@ -92,6 +93,10 @@ impl Fetcher for Scripted {
             }
             Ok(())
         })
+    }
+
+    fn buffer_bytes(&self) -> u64 {
+        self.buffer_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -357,6 +362,22 @@ async fn each_open_file_says_what_went_through_and_what_it_waits_for() {
     waiting.await.expect("answered").expect("reads");
     assert!(world.reader.files(MountId(1)).expect("no panic").is_empty());
     assert_eq!(stats(two).path.as_ref(), "file.bin");
+}
+
+#[tokio::test(start_paused = true)]
+async fn buffers_of_the_transport_are_part_of_the_budget_up_to_a_quarter() {
+    let world = World::new(&[]);
+    let budget = world.reader.limits().expect("no panic").budget_bytes;
+    for (n, (buffers, charged)) in [(5 * MIB, 5 * MIB), (budget, budget / 4), (0, 0)].into_iter().enumerate() {
+        world.fetcher.buffer_bytes.store(buffers, Ordering::Relaxed);
+        world.read(world.open(MIB + n as u64), 0, 10).await.expect("reads");
+        while world.reader.running() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let stats = world.reader.stats().expect("no panic");
+        assert_eq!(stats.outside_bytes, charged);
+        assert!(stats.charged_bytes <= budget);
+    }
 }
 
 #[tokio::test(start_paused = true)]

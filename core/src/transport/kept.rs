@@ -100,6 +100,11 @@ impl KeptLayouts {
         }
     }
 
+    /// Memory that they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// Forgets `layout`, whose URLs are no longer good.
     pub(crate) fn forget(&mut self, file: &XetFile, layout: &Arc<Layout>) {
         let start = layout.asked().start;

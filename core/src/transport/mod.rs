@@ -61,6 +61,8 @@ const SMALL_BYTES_MAX: u64 = 1 << 20;
 const EITHER_WAY_BYTES_MAX: u64 = 512 << 10;
 /// Repos, as accounts see them, of which is known how soon small reads are answered.
 const CHOOSERS_MAX: usize = 256;
+/// Memory of a connection at work: HTTP's read buffer (0.5 MiB), a compressed chunk or two and its decoded form.
+const LANE_BYTES: u64 = 768 << 10;
 /// Calls of [`Transport::prefetch`] at work; a further one is left out.
 const PREFETCHES_MAX: usize = 16;
 
@@ -181,6 +183,11 @@ impl Transport {
         inner.plain.forget(view);
         inner.detours.forget(view);
         inner.choosers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, _), _| *of != view);
+    }
+
+    /// Memory that connections at work and kept reconstructions take now.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.0.lanes.busy() as u64 * LANE_BYTES + self.0.xet.kept_bytes()
     }
 
     /// What has been asked for so far.

@@ -265,6 +265,11 @@ impl Xet {
         self.tokens.forget(view);
     }
 
+    /// Memory that reconstructions take.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept().bytes()
+    }
+
     fn kept(&self) -> MutexGuard<'_, KeptLayouts> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
