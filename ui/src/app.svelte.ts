@@ -38,6 +38,8 @@ export function createApp(bridge: Bridge, storage: Storage = window.localStorage
       engine.run((target) => {
         nav.follow(target);
         if (target.repo !== undefined) {
+          // Who follows a link wants that repo now; what is missing will be said when it is mounted.
+          prefs.welcomed = true;
           const revision = target.revision ?? null;
           if (nav.section === "browse") browse.open(target.repo, revision);
           else add.askFor(target.repo, revision);

@@ -45,7 +45,10 @@ export const commit = (sha: string): string => sha.slice(0, 7);
 export const millis = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** A sentence as it begins: a plain first word gets its capital, the name of a repo or a host stays as it is. */
-export const sentence = (text: string): string => (/^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text);
+export const sentence = (text: string): string => (/^[a-z]+ /.test(text) ? capital(text) : text);
+
+/** Words that begin a line, whatever they are. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export interface RepoName {
   kind: RepoKind;

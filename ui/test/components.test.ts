@@ -18,7 +18,7 @@ test("a card shows what, where and how fast, and pauses one mount", async () => 
   expect(page.querySelector("h2")?.textContent).toContain("Qwen/Qwen2.5-0.5B");
   expect(page.textContent).toContain("/home/ada/Weightless/Qwen/Qwen2.5-0.5B");
   expect(page.textContent).toMatch(/\d MB\/s/);
-  expect(page.textContent).toContain("waits for the network");
+  expect(page.textContent).toContain("Waits for the network");
   click(button(page, "Pause"));
   await until(() => expect(engine.mounts[0]!.is_paused).toBe(true));
   await it.sim.watch(null);

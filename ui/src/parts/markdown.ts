@@ -28,6 +28,8 @@ export function renderMarkdown(source: string, base: string, imageText: (alt: st
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,
   });
+  // What scrolls by itself must be reached by the keyboard.
+  for (const wide of clean.querySelectorAll("pre, table")) wide.setAttribute("tabindex", "0");
   for (const link of clean.querySelectorAll("a")) link.replaceWith(asButton(link, base));
   return clean;
 }

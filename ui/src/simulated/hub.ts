@@ -155,10 +155,24 @@ model = AutoModel.from_pretrained("${name}")
 | HumanEval | 30.5 | |
 
 > Quoted: numbers are made up.
-
-<script>window.hacked = true</script><img src=x onerror="window.hacked = true">
 `;
 }
+
+/** Everything that a README must not do. */
+const unfriendly = `# Unfriendly
+
+<script>window.hacked = true</script>
+<img src=x onerror="window.hacked = true" alt="a trap">
+<iframe src="https://example.org"></iframe>
+<svg onload="window.hacked = true"><script>window.hacked = true</script></svg>
+<p style="position:fixed;inset:0" onclick="window.hacked = true">over everything</p>
+<form action="https://example.org"><input name="token"><button>Send</button></form>
+<style>* { display: none !important }</style>
+<a href="javascript:window.hacked = true">one</a> <a href="http://example.org">two</a>
+
+[three](https://example.org/page) [four](LICENSE)
+![remote](https://example.org/banner.png)
+`;
 
 /** Two hundred small repos, so that a list is long enough to scroll. */
 const crowd = (): SimRepo[] =>
@@ -207,6 +221,7 @@ const repos: SimRepo[] = [
     files: Array.from({ length: 12_000 }, (_, i) => [`images/${String(i).padStart(6, "0")}.png`, 20_000 + ((i * 7_919) % 90_000)]),
     readme: null,
   }),
+  repo("example-lab/unfriendly-readme", { downloads: 1, likes: 0, readme: unfriendly }),
   repo("spaces/gradio/hello_world", { downloads: 0, likes: 77, licence: "mit", files: [["README.md", 240], ["app.py", 148], ["requirements.txt", 7]] }),
   repo("spaces/stabilityai/stable-diffusion", { downloads: 0, likes: 10_220, licence: "mit", files: [["README.md", 401], ["app.py", 9_210], ["style.css", 880]] }),
   ...crowd(),
