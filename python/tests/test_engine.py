@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, BinaryIO, Dict, cast
 
 import pytest
 
 import weightless
-from weightless import _engine, _unix
+from weightless import _engine, _mounts, _unix, _windows
+from weightless._control import Connection
 
 from .conftest import FakeEngine, mount_status
 
@@ -141,7 +143,7 @@ def test_an_engine_of_another_time_is_named(engine: FakeEngine) -> None:
 
 
 def test_an_engine_that_says_nothing_is_given_up(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weightless._mounts.ANSWER_S_MAX", 0.2)
+    monkeypatch.setattr(_mounts, "ANSWER_S_MAX", 0.2)
     engine.raw["status"] = b""
     with pytest.raises(weightless.EngineSilent, match="does not answer"):
         weightless.status()
@@ -173,6 +175,20 @@ def test_an_answer_that_is_waited_for_can_be_interrupted(engine: FakeEngine) -> 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         weightless.mount("org/model")
+
+
+def test_a_named_pipe_speaks_the_same() -> None:
+    """As far as it can be seen without Windows: a raw file instead of a socket."""
+    ours, theirs = socket.socketpair()
+    pipe = _windows.PipeStream(cast(BinaryIO, ours.makefile("rwb", buffering=0)))
+    theirs.sendall(b'{"jsonrpc":"2.0","id":1,"result":{"protocol":1}}\n{"jsonrpc":"2.0","id":2,"result":{"a":1}}\n')
+    with ours, theirs, Connection(pipe) as connection:
+        assert connection.call("status") == {"a": 1}
+        methods = [json.loads(line)["method"] for line in theirs.recv(1 << 16).splitlines()]
+        assert methods == ["hello", "status"]
+        connection.set_deadline(-1)
+        with pytest.raises(weightless.EngineSilent):
+            connection.call("status")
 
 
 def test_a_socket_in_a_folder_of_others_is_not_used(home: Path) -> None:

@@ -76,6 +76,7 @@ def test_the_line_lives_until_it_is_turned_off(engine: FakeEngine, notebook: Not
     assert len(notebook.places) == 1
 
     notebook.run("%hub watch off").ok()
+    until(lambda: shows(notebook, "Weightless: not watched any more"))
     # The thread is at a read of the connection, which it leaves at the next event or the end.
     engine.cut()
     threads = "import threading; assert 'weightless-watch' not in [thread.name for thread in threading.enumerate()]"

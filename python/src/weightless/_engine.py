@@ -20,6 +20,8 @@ else:
 
 # How long an engine may take to start; it asks nobody for that.
 START_S_MAX = 20.0
+# An engine that runs says hello in a millisecond, however busy it is with other things.
+HELLO_S_MAX = 10.0
 # How often the engine is started before it is given up: one may end at the moment that it is asked.
 START_TRIES = 3
 
@@ -52,13 +54,15 @@ def connect_if_needed(seconds: float) -> Optional[Connection]:
 def connect_running(seconds: float) -> Connection:
     """The user's engine, or ``NoEngine``."""
     try:
-        stream = _system.connect(seconds)
+        stream = _system.connect(min(seconds, HELLO_S_MAX))
     except (FileNotFoundError, ConnectionError) as failed:
         raise NoEngine from failed
     except OSError as failed:
         raise error("silent", f"the engine cannot be reached: {failed}") from failed
     try:
-        return Connection(stream)
+        connection = Connection(stream)
+        connection.set_deadline(seconds)
+        return connection
     except EngineSilent as failed:
         stream.close()
         if isinstance(failed.__cause__, ConnectionError):

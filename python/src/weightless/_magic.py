@@ -46,7 +46,8 @@ class HubMagics(Magics):
         self._shell = shell
         self._parser = parser()
         self._watch: Optional[Watch] = None
-        atexit.register(self.watch_off)
+        self._place = DisplayHandle()
+        atexit.register(self.end)
 
     @line_magic
     def hub(self, line: str) -> Optional[str]:
@@ -95,18 +96,21 @@ class HubMagics(Magics):
 
     def watch(self, args: argparse.Namespace) -> None:
         """The line of throughput: in this cell from now on, or nowhere."""
-        self.watch_off()
+        if self._watch is not None:
+            self.end()
+            # Figures that stood still would pass for those of now.
+            self._place.update(bundle("Weightless: not watched any more"), raw=True)
         if args.turn == "off":
             return
         # A terminal has no place for what changes.
         if not hasattr(self._shell, "kernel"):
             raise UsageError("the line lives in notebooks; in a terminal there is `weightless status --watch`")
-        handle = DisplayHandle()
-        handle.display(bundle("Weightless"), raw=True)
-        self._watch = Watch(lambda line: handle.update(bundle(line), raw=True))
+        self._place = place = DisplayHandle()
+        place.display(bundle("Weightless"), raw=True)
+        self._watch = Watch(lambda line: place.update(bundle(line), raw=True))
 
-    def watch_off(self) -> None:
-        """Ends the line where it is."""
+    def end(self) -> None:
+        """Ends the line."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.stop()
@@ -173,4 +177,4 @@ def unload(shell: InteractiveShell) -> None:
     """Takes it away."""
     magic = shell.magics_manager.magics["line"].pop("hub", None)
     if magic is not None:
-        magic.__self__.watch_off()
+        magic.__self__.end()
