@@ -66,7 +66,7 @@ fn four_mib_in_a_file_of_scattered_terms_cost_no_more_requests_than_xorbs() {
 }
 
 #[test]
-fn sixteen_readers_of_one_file_share_what_is_fetched() {
+fn sixteen_readers_of_one_file_fetch_each_byte_once() {
     let content = Content::random(9, 48 * MIB);
     let expected = content.to_bytes().expect("the content");
     let mounted = Mounted::new(RepoDef::model(REPO).file_as("w", content, Storage::Xet));
@@ -79,11 +79,17 @@ fn sixteen_readers_of_one_file_share_what_is_fetched() {
     });
     let seen = counters.snapshot();
     let counts = mounted.engine.reader().stats().expect("the plan is whole").counts;
-    // Blocks of which one half was read may leave memory (8 MiB of what was read are kept) before an event loop that was put
-    // to sleep asks for the other: 0 to 5 % on a busy machine, measured. Sixteen times is what no sharing costs.
-    let asked = counts.asked_bytes as f64 / (48 * MIB) as f64;
-    assert!((1.0..2.0).contains(&asked), "{counts:?}");
+    // A kernel short of memory drops pages and asks again, long after their block has gone: 0 to 7 of 384 READs on a machine
+    // where four times as much wants to run as it can.
+    let again = counts.reads.saturating_sub(48 * MIB / (128 * 1024));
+    assert!((48 * MIB..=48 * MIB + again * 256 * 1024).contains(&counts.asked_bytes), "each byte once: {counts:?}");
+    // A request that starts or ends inside a chunk brings the chunk's other part too, and where requests end depends on who
+    // reads first. Sixteen times is what no sharing costs.
     let bytes = seen.bytes(Route::XorbData) + seen.bytes(Route::PlainData);
-    println!("16 readers: {asked:.3} bytes asked for, {:.3} on the wire, a byte", bytes as f64 / (48 * MIB) as f64);
+    println!(
+        "16 readers: {} data requests, {:.3} on the wire a byte",
+        seen.data_requests(),
+        bytes as f64 / (48 * MIB) as f64
+    );
     assert!(bytes < 2 * 48 * MIB, "{bytes} bytes");
 }

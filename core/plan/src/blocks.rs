@@ -3,6 +3,7 @@
 
 use crate::charges::Class;
 use crate::content::{Block, Content, Home, State};
+use crate::parts::Parts;
 use crate::plan::{Plan, Slot};
 use crate::planted::{Bug, planted};
 use crate::{HandleId, ReadId};
@@ -90,11 +91,15 @@ impl<B: Clone> Plan<B> {
             }
             (Class::Behind, Home::Read { seq }) => {
                 content.behind_bytes += len;
+                let whole = Parts::of(0..len, self.limits.block_bytes);
                 if block.last_of > 0 {
                     self.kept.insert((slot, ix));
-                } else {
+                } else if block.parts.contains(whole) || planted(Bug::HalvesGoToo) {
                     content.behind.insert((*seq, ix));
                     self.behind.insert((*seq, slot, ix));
+                } else {
+                    content.halves.insert((*seq, ix));
+                    self.halves.insert((*seq, slot, ix));
                 }
             }
             _ => {}
@@ -138,6 +143,8 @@ impl<B: Clone> Plan<B> {
                 self.kept.remove(&(slot, ix));
                 content.behind.remove(&(seq, ix));
                 self.behind.remove(&(seq, slot, ix));
+                content.halves.remove(&(seq, ix));
+                self.halves.remove(&(seq, slot, ix));
             }
             _ => {}
         }
@@ -176,7 +183,14 @@ impl<B: Clone> Plan<B> {
         }
     }
 
-    /// Marks blocks as read by `handle`, and their last one as the place its stream is at.
+    /// The parts of block `ix` that a read of these bytes touches.
+    pub(crate) fn parts_of(&self, ix: u32, offset: u64, end: u64) -> Parts {
+        let start = u64::from(ix) << self.block_shift;
+        let len = self.limits.block_bytes;
+        Parts::of(offset.saturating_sub(start)..(end - start).min(len), len)
+    }
+
+    /// Marks what was read by `handle` of blocks, and the last one as the place its stream is at.
     pub(crate) fn consume(
         &mut self,
         handle: HandleId,
@@ -188,10 +202,13 @@ impl<B: Clone> Plan<B> {
         let first = (offset >> self.block_shift) as u32;
         let last = ((end - 1) >> self.block_shift) as u32;
         for ix in first..=last {
-            let unread = matches!(self.content(slot).blocks.get(&ix), Some(Block { home: Home::Unread { .. }, .. }));
-            if unread {
+            let parts = self.parts_of(ix, offset, end);
+            if self.content(slot).blocks.get(&ix).is_some_and(|block| !block.parts.contains(parts)) {
                 let seq = self.next_seq();
-                self.edit(slot, ix, |block| block.home = Home::Read { seq });
+                self.edit(slot, ix, |block| {
+                    block.parts.add(parts);
+                    block.home = Home::Read { seq };
+                });
             }
         }
         self.move_last(handle, slot, stream, last);

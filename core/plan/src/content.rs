@@ -2,6 +2,7 @@
 
 use crate::charges::Class;
 use crate::fetches::SpanId;
+use crate::parts::Parts;
 use crate::planted::{Bug, planted};
 use crate::streams::StreamId;
 use crate::{ContentKey, HandleId, ReadId};
@@ -23,8 +24,10 @@ pub(crate) struct Content<B> {
     pub(crate) sharing: Sharing,
     pub(crate) handles: BTreeSet<HandleId>,
     pub(crate) blocks: BTreeMap<u32, Block<B>>,
-    /// Read blocks that no live stream ends in, oldest first.
+    /// Blocks read whole that no live stream ends in, oldest first.
     pub(crate) behind: BTreeSet<(u64, u32)>,
+    /// Blocks read in part that no live stream ends in, oldest first: a read of the rest may be on its way.
+    pub(crate) halves: BTreeSet<(u64, u32)>,
     /// Bytes of all read blocks without waiters.
     pub(crate) behind_bytes: u64,
 }
@@ -38,6 +41,7 @@ impl<B> Content<B> {
             handles: BTreeSet::new(),
             blocks: BTreeMap::new(),
             behind: BTreeSet::new(),
+            halves: BTreeSet::new(),
             behind_bytes: 0,
         }
     }
@@ -50,6 +54,8 @@ pub(crate) struct Block<B> {
     /// Reads that wait for it or need it until their other blocks come; it is not evicted while there are any.
     pub(crate) waiters: Vec<ReadId>,
     pub(crate) home: Home,
+    /// What was read of it.
+    pub(crate) parts: Parts,
     /// Live streams whose last read ended in it.
     pub(crate) last_of: u32,
     /// How far a direct handle has read it.
@@ -72,7 +78,7 @@ pub(crate) enum Home {
         /// Order of giving back when no stream heads to it.
         seq: u64,
     },
-    /// Read at least in part.
+    /// Read at least in part; `seq` is when it last told something new.
     Read { seq: u64 },
 }
 

@@ -3,6 +3,7 @@
 
 use crate::charges::Class;
 use crate::content::{Block, Home, State};
+use crate::parts::Parts;
 use crate::plan::{Plan, Slot};
 use crate::planted::{Bug, planted};
 use crate::streams::StreamId;
@@ -94,6 +95,7 @@ impl<B: Clone> Plan<B> {
                     state: State::Flying(id),
                     waiters: Vec::new(),
                     home: Home::Unread { owner, stream, seq },
+                    parts: Parts::default(),
                     last_of: 0,
                     consumed: 0,
                 },

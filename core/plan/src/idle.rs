@@ -50,7 +50,9 @@ impl<B: Clone> Plan<B> {
         };
         let all_quiet = self.content(slot).handles.iter().filter_map(|h| self.handles.get(h)).all(quiet);
         if all_quiet {
-            while let Some((_, ix)) = self.content(slot).behind.first().copied() {
+            while let content = self.content(slot)
+                && let Some((_, ix)) = content.behind.first().or(content.halves.first()).copied()
+            {
                 self.remove_block(slot, ix);
             }
         }

@@ -15,8 +15,8 @@
 //! - After a jump of the clock: [`Plan::woke`].
 //!
 //! # Map
-//! [`plan`](Plan) the calls · `limits` every number · `content` blocks of one content · `blocks` their indexes and charges ·
-//! `reads` waiting, admission, finish · `fetches` spans and attempts · `retry` what follows a failure · `streams` sequences of
+//! [`plan`](Plan) the calls · `limits` every number · `content` blocks of one content · `parts` what was read of a block ·
+//! `blocks` their indexes and charges · `reads` waiting, admission, finish · `fetches` spans and attempts · `retry` what follows a failure · `streams` sequences of
 //! reads · `windows` how far and how long · `ahead` read-ahead · `handles` shares · `room` giving back · `idle` idle steps and
 //! the sweep · `flow` what the link carries · `timers` · `charges` · `stats` · `waits`
 #![forbid(unsafe_code)]
@@ -30,6 +30,7 @@ mod flow;
 mod handles;
 mod idle;
 mod limits;
+mod parts;
 mod plan;
 mod planted;
 mod reads;

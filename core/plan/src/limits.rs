@@ -15,7 +15,7 @@ pub struct Limits {
     pub budget_bytes: u64,
     /// The largest read the kernel sends; a budget that could not hold one is refused.
     pub read_bytes_max: u64,
-    /// Blocks already read that one content keeps: what a program steps back over.
+    /// Blocks already read that one content keeps: what a program steps back over. As much again of those read in part.
     pub behind_file_bytes: u64,
     /// Blocks already read in all; a quarter of the budget if that is less.
     pub behind_bytes: u64,

@@ -46,8 +46,10 @@ pub struct Plan<B> {
     pub(crate) spans: BTreeMap<SpanId, Span>,
     pub(crate) attempts: BTreeMap<FetchId, Attempt>,
     pub(crate) charges: Charges,
-    /// Read blocks in all, oldest first.
+    /// Blocks read whole, oldest first.
     pub(crate) behind: BTreeSet<(u64, Slot, u32)>,
+    /// Blocks read in part, oldest first; they go after all others that nobody heads to or that lie ahead.
+    pub(crate) halves: BTreeSet<(u64, Slot, u32)>,
     /// Read blocks that live streams are at.
     pub(crate) kept: BTreeSet<(Slot, u32)>,
     /// Unread blocks that no stream heads to, oldest first.
@@ -92,6 +94,7 @@ impl<B: Clone> Plan<B> {
             attempts: BTreeMap::new(),
             charges: Charges::default(),
             behind: BTreeSet::new(),
+            halves: BTreeSet::new(),
             kept: BTreeSet::new(),
             orphans: BTreeSet::new(),
             ahead_from: Time(0),
@@ -332,10 +335,11 @@ impl<B: Clone> Plan<B> {
         answer
     }
 
-    /// A read of unread blocks is activity; a re-read is not.
+    /// A read of what nobody has read is activity; a re-read is not.
     fn note_new_blocks(&mut self, handle: HandleId, slot: Slot, offset: u64, end: u64) -> bool {
         let blocks = (offset >> self.block_shift) as u32..=((end - 1) >> self.block_shift) as u32;
-        let new = self.content(slot).blocks.range(blocks).any(|(_, b)| matches!(b.home, Home::Unread { .. }));
+        let mut held = self.content(slot).blocks.range(blocks);
+        let new = held.any(|(ix, block)| !block.parts.contains(self.parts_of(*ix, offset, end)));
         if new {
             let now = self.now;
             if let Some(h) = self.handles.get_mut(&handle) {

@@ -31,10 +31,12 @@ pub(crate) enum Bug {
     AheadBeforeReads,
     /// A direct handle's re-read is served from memory.
     DirectRereadHeld,
+    /// A block read in part goes as if it had been read whole.
+    HalvesGoToo,
 }
 
 #[cfg(test)]
-pub(crate) const ALL: [Bug; 14] = [
+pub(crate) const ALL: [Bug; 15] = [
     Bug::ChargeEndsAtCancel,
     Bug::QueueJumped,
     Bug::WaitersIgnored,
@@ -49,6 +51,7 @@ pub(crate) const ALL: [Bug; 14] = [
     Bug::QueueForgotten,
     Bug::AheadBeforeReads,
     Bug::DirectRereadHeld,
+    Bug::HalvesGoToo,
 ];
 
 #[cfg(not(test))]

@@ -88,16 +88,23 @@ impl<B: Clone> Plan<B> {
         }
     }
 
-    /// Keeps what was read within its limits, oldest first; where a live stream is at stays, and counts.
+    /// Keeps what was read within its limits, oldest first; where a live stream is at stays, and counts. Blocks read in part
+    /// have as much for themselves, however many streams there are.
     pub(crate) fn trim_behind(&mut self, slot: Slot) {
-        while self.content(slot).behind_bytes > self.limits.behind_file_bytes
+        let most = self.limits.behind_file_bytes;
+        while self.content(slot).behind_bytes > most
             && let Some((_, ix)) = self.content(slot).behind.first().copied()
+        {
+            self.remove_block(slot, ix);
+        }
+        while self.content(slot).halves.len() as u64 > most >> self.block_shift
+            && let Some((_, ix)) = self.content(slot).halves.first().copied()
         {
             self.remove_block(slot, ix);
         }
         let most = self.limits.behind_total();
         while self.charges.of(Class::Behind) > most
-            && let Some((_, slot, ix)) = self.behind.first().copied()
+            && let Some((_, slot, ix)) = self.behind.first().or(self.halves.first()).copied()
         {
             self.remove_block(slot, ix);
         }
@@ -168,8 +175,8 @@ impl<B: Clone> Plan<B> {
         (u64::from(ix) << self.block_shift) as i64 - pos as i64
     }
 
-    /// The last resort of a read: the block that a live stream is at.
+    /// The last resort of a read: what was read in part, then the block that a live stream is at.
     fn last_kept(&self) -> Option<(Slot, u32)> {
-        self.kept.first().copied()
+        self.halves.first().map(|(_, slot, ix)| (*slot, *ix)).or(self.kept.first().copied())
     }
 }

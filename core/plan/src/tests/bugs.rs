@@ -5,10 +5,11 @@ use crate::planted::{ALL, plant};
 
 #[test]
 fn every_planted_bug_is_caught() {
-    let tables: [fn(); 4] = [
+    let tables: [fn(); 5] = [
         tables::a_read_that_needs_memory_does_not_pass_one_that_queues,
         tables::a_read_that_joined_a_failed_fetch_tries_once_more_itself,
         tables::silence_stalls_three_attempts_that_deliver_nothing_fail,
+        tables::a_block_read_in_part_stays_for_a_late_reader_of_the_rest,
         tables::a_direct_handle_fetches_again_what_it_read_and_goes_on_inside_a_block,
     ];
     let hook = std::panic::take_hook();

@@ -414,3 +414,43 @@ fn blocks_already_read_keep_to_their_limit() {
     assert_eq!(w.read(h, 100 * MIB - 8 * MIB + 512 * KIB, 4096), None);
     w.end();
 }
+
+#[test]
+pub(crate) fn a_block_read_in_part_stays_for_a_late_reader_of_the_rest() {
+    const HALF: u64 = 128 * KIB;
+    // Of block 0 one half is read, then a scan passes far beyond what is kept; the other half comes late. Other streams may keep
+    // so many last blocks that there is no place for more.
+    for (first, late, others) in [(0, HALF, 0), (HALF, 0, 0), (0, HALF, 40)] {
+        let mut w = big(512);
+        let (scan, other) = (w.open(1, 1_000 * MIB), w.open(1, 1_000 * MIB));
+        w.read(other, first, HALF as u32);
+        w.complete_all();
+        for n in 0..others {
+            let h = w.open(1, 1_000 * MIB);
+            w.read(h, (100 + 17 * n) * MIB, 256 * 1024);
+            w.complete_all();
+        }
+        for n in 0..32 * MIB / HALF {
+            w.read(scan, MIB + n * HALF, HALF as u32);
+            w.complete_all();
+        }
+        assert!(w.plan.stats().behind_bytes <= 8 * MIB + (others + 2) * 256 * KIB);
+        assert_eq!(w.read(other, late, HALF as u32), None, "the half at {late} is there");
+        assert!(w.plan.halves.is_empty(), "and the block is like others from now on");
+        w.end();
+    }
+}
+
+#[test]
+fn blocks_read_in_part_keep_to_the_limit_and_go_oldest_first() {
+    let mut w = big(512);
+    let h = w.open(1, 1_000 * MIB);
+    for n in 1..100u64 {
+        w.read(h, n * 9 * MIB, 4096);
+        w.complete_all();
+        assert!(w.plan.stats().charged_bytes <= 16 * MIB + 256 * KIB, "{:?}", w.plan.stats());
+    }
+    assert_eq!(w.read(h, 99 * 9 * MIB + 8192, 4096), None);
+    assert!(w.read(h, 9 * MIB + 8192, 4096).is_some());
+    w.end();
+}

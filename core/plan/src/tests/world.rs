@@ -3,6 +3,7 @@
 
 use crate::charges::Class;
 use crate::content::{Home, Sharing, State};
+use crate::parts::Parts;
 use crate::reads::Place;
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -311,6 +312,11 @@ impl World {
                 if block.class() == Class::Behind {
                     behind += len;
                     assert_eq!(block.last_of > 0, plan.kept.contains(&(slot, *ix)));
+                    let Home::Read { seq } = block.home else { panic!("what is behind was read") };
+                    let whole = block.parts.contains(Parts::of(0..len, plan.limits.block_bytes));
+                    let (whole, half) = (block.last_of == 0 && whole, block.last_of == 0 && !whole);
+                    assert_eq!(whole, plan.behind.contains(&(seq, slot, *ix)) && content.behind.contains(&(seq, *ix)));
+                    assert_eq!(half, plan.halves.contains(&(seq, slot, *ix)) && content.halves.contains(&(seq, *ix)));
                 }
                 if let (Class::AheadHeld | Class::AheadFlying, Home::Unread { owner, .. }) = (block.class(), block.home)
                 {
@@ -363,7 +369,12 @@ impl World {
         let outside = self.plan.charges.of(Class::Outside);
         assert_eq!(self.plan.stats().charged_bytes, outside, "charges are zero at the end");
         assert!(self.plan.contents.iter().all(Option::is_none));
-        assert!(self.plan.kept.is_empty() && self.plan.behind.is_empty() && self.plan.orphans.is_empty());
+        assert!(
+            self.plan.kept.is_empty()
+                && self.plan.halves.is_empty()
+                && self.plan.behind.is_empty()
+                && self.plan.orphans.is_empty()
+        );
     }
 }
 
