@@ -7,7 +7,9 @@ export default defineConfig({
     globalSetup: ["e2e/server.ts"],
     // One browser at a time: two cores.
     fileParallelism: false,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    // As nextest does in CI: a test that passes the second time is named, not hidden.
+    retry: 1,
   },
 });

@@ -34,7 +34,9 @@ export interface Options extends BrowserContextOptions {
 
 export async function open(scenario: string, { latency = 10, before, ignore, ...options }: Options = {}): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 900, height: 640 }, reducedMotion: "reduce", ...options });
-  context.setDefaultTimeout(20_000);
+  // Far more than an idle machine needs: two cores may be shared with a compiler.
+  context.setDefaultTimeout(40_000);
+  context.setDefaultNavigationTimeout(90_000);
   if (before !== undefined) await context.addInitScript(before);
   const page = await context.newPage();
   const complain = (text: string) => {
