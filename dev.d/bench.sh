@@ -7,7 +7,7 @@ WHOLE_FLOOR=0.15
 PREAD_FLOOR=0.01
 
 dev_bench() {
-    need_rust
+    need_workspace
     need_fuse
     if [ "${1:-}" = short ]; then
         bench_short

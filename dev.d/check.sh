@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 dev_check() {
-    need_rust
+    need_workspace
     need_cargo_tool nextest
     need_cargo_tool deny
     part "format" 1 cargo fmt --all --check

@@ -66,6 +66,12 @@ need_rust() {
         die "Rust $have is too old: run \`rustup update\` for $RUST_MIN or newer."
 }
 
+# What the whole workspace is built with: Rust, and the libraries of the app's window.
+need_workspace() {
+    need_rust
+    need libwebkit2gtk-4.1-dev:/usr/include/webkitgtk-4.1 libgtk-3-dev:/usr/include/gtk-3.0
+}
+
 need_fuse() {
     need fuse3:fusermount3
     [ -e /dev/fuse ] || die "/dev/fuse is missing: load the kernel module (\`modprobe fuse\`) or give the container --device /dev/fuse."

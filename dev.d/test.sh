@@ -1,9 +1,7 @@
 # ./dev test: every test once as who you are, and, when that is root, what meets the kernel again as an ordinary user.
 # shellcheck shell=bash
-# shellcheck source=dev.d/run.sh
-source dev.d/run.sh
-# shellcheck source=dev.d/ui.sh
-source dev.d/ui.sh
+# shellcheck source=dev.d/app.sh
+source dev.d/app.sh
 
 # Packages whose tests mount, or run the binary: root may do what users may not, so both must be seen.
 USER_TESTS='(package(weightless-platform) + package(weightless-cli) + package(weightless-tests)) - binary(edges)'
@@ -26,7 +24,7 @@ dev_test() {
 }
 
 test_setup() {
-    need_rust
+    need_workspace
     need_cargo_tool nextest
     need_fuse
     need rsync ripgrep:rg attr:getfattr git

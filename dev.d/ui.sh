@@ -10,13 +10,15 @@ need_node() {
     [ "$have" -ge "$UI_NODE_MIN" ] || die "Node.js $have is too old: $UI_NODE_MIN or newer is needed."
 }
 
-# npm ci takes all of node_modules away first: only when the lock is another one.
-ui_install() {
+ui_install() { npm_install ui; }
+
+# npm_install FOLDER: npm ci takes all of node_modules away first, so only when the lock is another one.
+npm_install() {
     need_node
-    cmp -s ui/package-lock.json ui/node_modules/.lock.done && return
-    say "installing the packages of ui/"
-    (cd ui && npm ci --silent)
-    cp ui/package-lock.json ui/node_modules/.lock.done
+    cmp -s "$1/package-lock.json" "$1/node_modules/.lock.done" && return
+    say "installing the packages of $1/"
+    (cd "$1" && npm ci --silent)
+    cp "$1/package-lock.json" "$1/node_modules/.lock.done"
 }
 
 # The product's bundle in ui/dist, which src-tauri embeds. Skipped if nothing that it is made of is newer.
@@ -24,7 +26,8 @@ ui_build() {
     ui_install
     # Not inside dist, which the app embeds as it is.
     local done=ui/node_modules/.dist.done
-    if [ -f ui/dist/index.html ] && [ -f $done ] &&
+    # Without assets it is the page that stands in for it (src-tauri/build.rs).
+    if [ -d ui/dist/assets ] && [ -f $done ] &&
         [ -z "$(find ui icons/src \( -path ui/node_modules -o -path ui/dist \) -prune -o -type f -newer $done -print -quit)" ]; then
         return
     fi

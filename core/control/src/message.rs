@@ -199,6 +199,11 @@ impl Request {
     pub fn line<M: Method>(id: u64, params: &M) -> Vec<u8> {
         line(&json!({"jsonrpc": "2.0", "id": id, "method": M::NAME, "params": params}))
     }
+
+    /// Writes a request that is known by name only, as one who passes requests on has it.
+    pub fn line_of(id: u64, method: &str, params: &Value) -> Vec<u8> {
+        line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    }
 }
 
 /// A reply.
@@ -302,6 +307,7 @@ mod tests {
         fn check<M: Method>(params: &M, call: Call, expected: &str) {
             let line = Request::line(7, params);
             assert_eq!(std::str::from_utf8(&line).unwrap(), format!("{expected}\n"));
+            assert_eq!(Request::line_of(7, M::NAME, &serde_json::to_value(params).unwrap()), line);
             assert_eq!(Request::parse(&line[..line.len() - 1]), Ok(Request { id: Id::Number(7), call }));
         }
         let hello = Hello { client: "c".into(), protocol_oldest: 1, protocol_newest: 2 };
