@@ -27,7 +27,7 @@ test_setup() {
     need_workspace
     need_cargo_tool nextest
     need_fuse
-    need rsync ripgrep:rg attr:getfattr git
+    need rsync ripgrep:rg attr:getfattr git dbus-x11:dbus-run-session gnome-keyring:gnome-keyring-daemon
     WEIGHTLESS_PYTHON=$(python_env tests tests/python/requirements.txt)
     export WEIGHTLESS_PYTHON
     # Without it the tests on the real model fall back to a generated one.

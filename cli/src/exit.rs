@@ -44,7 +44,8 @@ pub(crate) fn code(fault: &Fault) -> u8 {
     match fault.code.as_str() {
         "invalid_input" | "usage" => 2,
         "repo_not_found" | "revision_not_found" | "entry_not_found" | "not_mounted" => 3,
-        "not_logged_in" | "token_rejected" | "gated" | "no_access" | "file_refused" => 4,
+        "not_logged_in" | "token_rejected" | "keychain_missing" | "keychain_locked" | "gated" | "no_access"
+        | "file_refused" => 4,
         "offline" | "hub_down" | "rate_limited" | "tls_untrusted" | "stalled" | "deadline" | "connection"
         | "expired" | "content_mismatch" | "protocol" => 5,
         "driver_missing" | "mount_point_busy" | "mount_point_invalid" => 6,

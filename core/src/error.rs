@@ -25,6 +25,10 @@ pub enum ErrorKind {
     NotLoggedIn,
     /// The Hub does not accept the token that was sent.
     TokenRejected,
+    /// No keychain answers: no Secret Service runs, as on servers and in containers.
+    KeychainMissing,
+    /// The keychain is locked and waits for its owner, or did not let us in.
+    KeychainLocked,
     /// The repo's licence must be accepted first.
     Gated,
     /// The account is known and may not see this.
@@ -119,6 +123,8 @@ impl ErrorKind {
             IsADirectory,
             NotLoggedIn,
             TokenRejected,
+            KeychainMissing,
+            KeychainLocked,
             Gated,
             NoAccess,
             FileRefused,
@@ -194,6 +200,20 @@ impl ErrorKind {
                 "It may be expired, revoked or mistyped: make a new one in the Hub's settings.",
                 Never,
                 Warn,
+            ),
+            KeychainMissing => row(
+                "keychain_missing",
+                "no keychain answers here",
+                "Give the token in HF_TOKEN, or log in with `hf auth login`: neither needs a keychain.",
+                Never,
+                Quiet,
+            ),
+            KeychainLocked => row(
+                "keychain_locked",
+                "the keychain waits for you to unlock it",
+                "Unlock it, then try again.",
+                Never,
+                Quiet,
             ),
             Gated => row(
                 "gated",

@@ -13,9 +13,11 @@
 //! | [`reader`] | runs the plan: blocks, handles, waiting reads |
 //! | [`mount`] | a repo at a commit, as the platform's adapters see it |
 //! | [`engine`] | owns all of the above for one process |
+//! | [`accounts`] | who asks: names in a book, tokens in the keychain |
 //! | [`settings`] | the settings file: checked, changed, its defaults and their reasons |
 #![forbid(unsafe_code)]
 
+pub mod accounts;
 mod durable;
 pub mod engine;
 pub mod error;

@@ -33,6 +33,11 @@ impl Token {
         self.0.clone()
     }
 
+    /// The token itself, for the keychain.
+    pub(crate) fn secret(&self) -> &str {
+        self.0.to_str().ok().and_then(|header| header.strip_prefix("Bearer ")).unwrap_or_default()
+    }
+
     /// Reads a token file: the first line that is not empty. A file that cannot be read is an error that names it.
     pub fn from_file(path: &Path) -> Result<Self> {
         let failed = || Error::new(ErrorKind::InvalidInput, path.display().to_string());
@@ -49,17 +54,36 @@ impl Token {
     ///
     /// A file that was named must hold a token; the one of `hf auth login` may be missing.
     pub fn find(file: Option<&Path>, env: Env<'_>) -> Result<Option<Self>> {
-        let variable = |name| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         if let Some(file) = file {
             return Token::from_file(file).map(Some);
         }
-        if let Some(text) = variable("HF_TOKEN").or_else(|| variable("HUGGING_FACE_HUB_TOKEN")) {
-            return Token::new(&text)
-                .map(Some)
-                .map_err(|error| error.advise("HF_TOKEN holds no token: one word, such as hf_…."));
-        }
+        first(&Offer::all(env))
+    }
+}
+
+/// A place where the user's own token may lie, beside our keychain.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Offer {
+    /// An environment variable that is set, and what it holds.
+    Variable {
+        /// `HF_TOKEN`, or its older name.
+        name: &'static str,
+        /// What is hoped to be a token.
+        text: String,
+    },
+    /// A file, which may be missing or empty: nobody is logged in then.
+    File(PathBuf),
+}
+
+impl Offer {
+    /// The places in the order in which the Hub's own tools look; touches no file.
+    pub fn all(env: Env<'_>) -> Vec<Self> {
+        let variable = |name| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let from_variable = |name| variable(name).map(|text| Offer::Variable { name, text });
+        let mut offers = Vec::new();
+        offers.extend(from_variable("HF_TOKEN").or_else(|| from_variable("HUGGING_FACE_HUB_TOKEN")));
         if variable("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(|value| is_true(&value)) {
-            return Ok(None);
+            return offers;
         }
         let home = || variable("HOME").or_else(|| variable("USERPROFILE"));
         let expand = |path: String| match (path.strip_prefix("~/"), home()) {
@@ -72,13 +96,34 @@ impl Token {
                 .or_else(|| variable("XDG_CACHE_HOME").map(|cache| expand(cache).join("huggingface")))
                 .or_else(|| home().map(|home| Path::new(&home).join(".cache/huggingface")))
         };
-        let Some(path) = variable("HF_TOKEN_PATH").map(expand).or_else(|| cache().map(|home| home.join("token")))
-        else {
-            return Ok(None);
+        let file = variable("HF_TOKEN_PATH").map(expand).or_else(|| cache().map(|home| home.join("token")));
+        offers.extend(file.map(Offer::File));
+        offers
+    }
+
+    /// What the place is called where it is shown: the variable's name, the file's path.
+    pub fn name(&self) -> String {
+        match self {
+            Offer::Variable { name, .. } => (*name).to_owned(),
+            Offer::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// The token, if there is one. Reads the file.
+    ///
+    /// # Errors
+    /// What lies there is no token, or the file cannot be read.
+    pub fn token(&self) -> Result<Option<Token>> {
+        let path = match self {
+            Offer::Variable { name, text } => {
+                let advice = format!("{name} holds no token: one word, such as hf_….");
+                return Token::new(text).map(Some).map_err(|error| error.advise(advice));
+            }
+            Offer::File(path) => path,
         };
         // An empty file is what a log-out leaves behind.
-        match std::fs::metadata(&path) {
-            Ok(file) if file.len() > 0 => Token::from_file(&path).map(Some),
+        match std::fs::metadata(path) {
+            Ok(file) if file.len() > 0 => Token::from_file(path).map(Some),
             Ok(_) => Ok(None),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::new(ErrorKind::InvalidInput, path.display().to_string())
@@ -86,6 +131,18 @@ impl Token {
                 .because(error)),
         }
     }
+}
+
+/// Names the place, and nothing of what lies there.
+impl fmt::Debug for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Offer({})", self.name())
+    }
+}
+
+/// The token that the Hub's own tools would use: that of the first place which has one.
+pub(crate) fn first(offers: &[Offer]) -> Result<Option<Token>> {
+    offers.iter().find_map(|offer| offer.token().transpose()).transpose()
 }
 
 fn is_true(value: &str) -> bool {

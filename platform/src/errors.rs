@@ -12,7 +12,7 @@ pub const fn errno(kind: ErrorKind) -> i32 {
         RepoNotFound | RevisionNotFound | EntryNotFound => libc::ENOENT,
         NotADirectory => libc::ENOTDIR,
         IsADirectory => libc::EISDIR,
-        NotLoggedIn | TokenRejected | Gated | NoAccess | FileRefused => libc::EACCES,
+        NotLoggedIn | TokenRejected | KeychainMissing | KeychainLocked | Gated | NoAccess | FileRefused => libc::EACCES,
         // Not EAGAIN: on a blocking descriptor programs take it for a bug or spin.
         RateLimited | MountPointBusy => libc::EBUSY,
         Offline => libc::ENETUNREACH,
@@ -41,7 +41,9 @@ pub const fn ntstatus(kind: ErrorKind) -> u32 {
         NotADirectory => STATUS_NOT_A_DIRECTORY,
         IsADirectory => STATUS_FILE_IS_A_DIRECTORY,
         // Not STATUS_LOGON_FAILURE: Explorer would ask for a password that nobody can use.
-        NotLoggedIn | TokenRejected | Gated | NoAccess | FileRefused => STATUS_ACCESS_DENIED,
+        NotLoggedIn | TokenRejected | KeychainMissing | KeychainLocked | Gated | NoAccess | FileRefused => {
+            STATUS_ACCESS_DENIED
+        }
         RateLimited => STATUS_NETWORK_BUSY,
         MountPointBusy => STATUS_SHARING_VIOLATION,
         Offline => STATUS_NETWORK_UNREACHABLE,
@@ -98,6 +100,8 @@ mod tests {
             (IsADirectory, libc::EISDIR),
             (NotLoggedIn, libc::EACCES),
             (TokenRejected, libc::EACCES),
+            (KeychainMissing, libc::EACCES),
+            (KeychainLocked, libc::EACCES),
             (Gated, libc::EACCES),
             (NoAccess, libc::EACCES),
             (FileRefused, libc::EACCES),
@@ -136,6 +140,8 @@ mod tests {
             (IsADirectory, 0xC000_00BA),
             (NotLoggedIn, 0xC000_0022),
             (TokenRejected, 0xC000_0022),
+            (KeychainMissing, 0xC000_0022),
+            (KeychainLocked, 0xC000_0022),
             (Gated, 0xC000_0022),
             (NoAccess, 0xC000_0022),
             (FileRefused, 0xC000_0022),

@@ -10,17 +10,59 @@ use std::time::SystemTime;
 /// Hits asked for at most.
 pub const SEARCH_HITS_MAX: usize = 100;
 
-/// Who the token belongs to.
+/// Who the token belongs to, and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "WireAccount")]
 pub struct Account {
     /// Name on the Hub.
     pub name: String,
     /// Name for people.
-    #[serde(default, rename = "fullname")]
     pub full_name: Option<String>,
     /// Orgs that it belongs to.
-    #[serde(default)]
     pub orgs: Vec<Org>,
+    /// What the token may do: `read`, `write`, `fineGrained`; `None` where the Hub does not say (OAuth).
+    pub role: Option<String>,
+    /// When the token ends, if it does.
+    pub expires: Option<SystemTime>,
+}
+
+/// An answer of `/api/whoami-v2`, as huggingface.js has it (`packages/hub/src/lib/who-am-i.ts`).
+#[derive(Deserialize)]
+struct WireAccount {
+    name: String,
+    fullname: Option<String>,
+    #[serde(default)]
+    orgs: Vec<Org>,
+    #[serde(default)]
+    auth: WireAuth,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAuth {
+    access_token: Option<WireToken>,
+    /// Of an OAuth login.
+    expires_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WireToken {
+    role: Option<String>,
+    expiration: Option<String>,
+}
+
+impl From<WireAccount> for Account {
+    fn from(wire: WireAccount) -> Self {
+        let (role, expiration) = wire.auth.access_token.map_or((None, None), |token| (token.role, token.expiration));
+        let expires = expiration.or(wire.auth.expires_at);
+        Account {
+            name: wire.name,
+            full_name: wire.fullname,
+            orgs: wire.orgs,
+            role,
+            expires: expires.as_deref().and_then(super::commit::time),
+        }
+    }
 }
 
 /// An org of an account.

@@ -212,7 +212,7 @@ async fn a_xet_token_comes_by_header_or_by_body_and_is_never_printed() {
 #[tokio::test]
 async fn the_account_and_search_hits_are_read() {
     let server = Server::start(|seen| match seen.target.as_str() {
-        "/api/whoami-v2" => Reply::json(json!({ "type": "user", "name": "me", "fullname": "Me", "orgs": [{ "name": "us" }] })),
+        "/api/whoami-v2" => Reply::json(json!({ "type": "user", "name": "me", "fullname": "Me", "orgs": [{ "name": "us" }], "auth": { "type": "access_token", "accessToken": { "displayName": "x", "role": "fineGrained", "createdAt": "2024-02-19T10:57:45.000Z", "expiration": "2033-05-18T03:33:20.000Z" } } })),
         _ => Reply::json(json!([
             { "id": "org/a", "downloads": 5, "likes": 1, "gated": "auto", "tags": ["license:mit"], "lastModified": "2024-02-19T10:57:45.000Z" },
             { "id": "org/b", "gated": false, "private": true },
@@ -222,7 +222,21 @@ async fn the_account_and_search_hits_are_read() {
     .await;
     let hub = hub(&server);
     let account = hub.whoami().await.unwrap();
-    assert_eq!((&*account.name, account.orgs.len()), ("me", 1));
+    assert_eq!((&*account.name, account.full_name.as_deref(), account.orgs.len()), ("me", Some("Me"), 1));
+    assert_eq!(account.role.as_deref(), Some("fineGrained"));
+    assert_eq!(account.expires, Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000)));
+    // An older Hub says less, an OAuth login other things.
+    for (auth, role, expires) in [
+        (json!({ "name": "me" }), None, None),
+        (
+            json!({ "name": "me", "fullname": null, "auth": { "type": "oauth", "expiresAt": "2033-05-18T03:33:20Z" } }),
+            None,
+            account.expires,
+        ),
+    ] {
+        let account: people::Account = serde_json::from_value(auth).unwrap();
+        assert_eq!((account.role.as_deref(), account.expires), (role, expires));
+    }
     server.take();
     let search = people::Search {
         kind: RepoKind::Model,
