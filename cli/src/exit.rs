@@ -42,7 +42,7 @@ pub(crate) fn io_fault(what: impl std::fmt::Display, error: &std::io::Error) -> 
 /// The exit code of a fault.
 pub(crate) fn code(fault: &Fault) -> u8 {
     match fault.code.as_str() {
-        "invalid_input" | "usage" => 2,
+        "invalid_input" | "usage" | "settings_invalid" => 2,
         "repo_not_found" | "revision_not_found" | "entry_not_found" | "not_mounted" => 3,
         "not_logged_in" | "token_rejected" | "keychain_missing" | "keychain_locked" | "gated" | "no_access"
         | "file_refused" => 4,

@@ -1,16 +1,46 @@
-//! The log: on stderr, which a background process has tied to its file. `WEIGHTLESS_LOG` chooses what is in it.
+//! The log: on stderr, which an engine in the background has tied to its file. `WEIGHTLESS_LOG` chooses what is in it, else the
+//! settings, which may change while it runs.
 
-use tracing_subscriber::EnvFilter;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, reload};
 
-/// What is logged where nobody asked for more: a mount's process keeps its own story, a command only what goes wrong.
-const HOST_FILTER: &str = "warn,weightless=info";
+/// What a command logs where nobody asked for more: what goes wrong.
 const COMMAND_FILTER: &str = "error";
+/// An engine's log that is longer than this when it starts is put aside, and the one before it forgotten.
+const LOG_BYTES_MAX: u64 = 4 << 20;
 
-/// Starts logging; the log of a host has times and no colours.
-pub(crate) fn start(is_host: bool) {
-    let default = if is_host { HOST_FILTER } else { COMMAND_FILTER };
-    let filter = EnvFilter::try_from_env("WEIGHTLESS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+
+/// Starts logging; the log of an engine has times.
+pub(crate) fn start(is_engine: bool) {
+    let filter = EnvFilter::try_from_env("WEIGHTLESS_LOG").unwrap_or_else(|_| EnvFilter::new(COMMAND_FILTER));
+    let (filter, handle) = reload::Layer::new(filter);
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let started = match is_engine {
+        true => tracing_subscriber::registry().with(filter).with(layer).try_init(),
+        false => tracing_subscriber::registry().with(filter).with(layer.without_time()).try_init(),
+    };
     // It can fail only if a log was started before.
-    let _ = if is_host { log.try_init() } else { log.without_time().try_init() };
+    if started.is_ok() && is_engine && std::env::var_os("WEIGHTLESS_LOG").is_none() {
+        let _ = FILTER.set(handle);
+    }
+}
+
+/// What an engine logs from now on, as directives of `tracing`. Without effect on a command, and where `WEIGHTLESS_LOG` decides.
+pub(crate) fn set_filter(directives: &str) {
+    let Some(handle) = FILTER.get() else { return };
+    if let Ok(filter) = EnvFilter::try_new(directives) {
+        let _ = handle.reload(filter);
+    }
+}
+
+/// Puts a long log aside before an engine writes on.
+pub(crate) fn turn(log: &Path) {
+    if fs::metadata(log).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX) {
+        let _ = fs::rename(log, log.with_extension("log.old"));
+    }
 }

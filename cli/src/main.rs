@@ -4,23 +4,22 @@
 //! | module | subject |
 //! | --- | --- |
 //! | [`args`] | what can be typed |
-//! | [`wanted`] | from that to a repo of a Hub and an engine |
+//! | [`wanted`] | from that to a repo of a Hub |
 //! | [`verbs`] | one file a verb |
-//! | [`host`] | the process that owns a mount: its life, its control socket |
-//! | [`processes`], [`record`] | the client's view of all such processes; what a killed one leaves behind |
-//! | [`paths`], [`ram`] | runtime, state and default folders; memory to count on |
+//! | [`engine`] | the process that owns the mounts |
+//! | [`processes`] | the client's view of all such processes; starting the user's own |
+//! | [`paths`], [`ram`], [`log`] | where things are; memory to count on; what is logged |
 //! | [`output`], [`exit`] | what is printed, how a command ends |
 #![forbid(unsafe_code)]
 
 mod args;
+mod engine;
 mod exit;
-mod host;
 mod log;
 mod output;
 mod paths;
 mod processes;
 mod ram;
-mod record;
 mod verbs;
 mod wanted;
 
@@ -31,16 +30,28 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    log::start(matches!(cli.verb, Verb::Host(_)));
+    log::start(cli.verb.is_engine());
     let (outcome, format) = match cli.verb {
         Verb::Mount(args) => (verbs::mount::run(&args), Format::of(args.json)),
         Verb::Unmount(args) => (verbs::unmount::run(&args), Format::of(args.json)),
         Verb::Status(args) => (verbs::status::run(&args), Format::of(args.json)),
+        Verb::Open(args) => (verbs::open::run(&args), Format::Text),
+        Verb::Search(args) => (verbs::search::run(&args), Format::of(args.json)),
         Verb::Ls(args) => (verbs::ls::run(&args), Format::of(args.json)),
         Verb::Info(args) => (verbs::info::run(&args), Format::of(args.json)),
+        Verb::Log(args) => (verbs::log::run(&args), Format::of(args.json)),
+        Verb::Pause(args) => (verbs::pause::run(&args, true), Format::Text),
+        Verb::Resume(args) => (verbs::pause::run(&args, false), Format::Text),
+        Verb::Login(args) => (verbs::accounts::login(&args), Format::Text),
+        Verb::Logout(args) => (verbs::accounts::logout(&args), Format::Text),
+        Verb::Accounts(args) => (verbs::accounts::run(&args), Format::of(args.json)),
+        Verb::Config(args) => (verbs::config::run(&args), Format::of(args.json)),
+        Verb::Doctor(args) => (verbs::doctor::run(&args), Format::of(args.json)),
+        Verb::Engine(args) => (verbs::engine::run(&args), Format::Text),
         #[cfg(feature = "demo")]
         Verb::Demo(args) => (verbs::demo::run(&args), Format::Text),
-        Verb::Host(args) => return verbs::host::run(&args),
+        Verb::Completions(args) => (verbs::manual::completions(&args), Format::Text),
+        Verb::Man(args) => (verbs::manual::pages(&args), Format::Text),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -49,4 +60,20 @@ fn main() -> ExitCode {
             exit::code(&fault).into()
         }
     }
+}
+
+impl Verb {
+    /// Whether this process owns mounts, and keeps their story.
+    fn is_engine(&self) -> bool {
+        match self {
+            Verb::Engine(args) => args.what.is_none(),
+            Verb::Mount(args) => args.foreground,
+            _ => false,
+        }
+    }
+}
+
+/// An environment variable, if it is set and text.
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }

@@ -89,6 +89,40 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
+/// A number with its thousands apart.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A spinner for what may take a while: appears after a moment, on a terminal only.
+pub(crate) struct Waiting(indicatif::ProgressBar);
+
+impl Waiting {
+    /// Shows `what` is being done.
+    pub(crate) fn start(what: String) -> Self {
+        // On stderr, and by itself nowhere but on a terminal.
+        let bar = indicatif::ProgressBar::new_spinner().with_message(what);
+        bar.enable_steady_tick(std::time::Duration::from_millis(SPINNER_MS));
+        Waiting(bar)
+    }
+
+    /// It is done, one way or the other.
+    pub(crate) fn end(self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Between two pictures of the spinner.
+const SPINNER_MS: u64 = 120;
+
 /// Columns padded to their widest cell, those in `right` to the left.
 pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -140,6 +174,15 @@ mod tests {
             (u64::MAX, "18.4 EB"),
         ] {
             assert_eq!(size(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, expected) in
+            [(0, "0"), (999, "999"), (1000, "1\u{202f}000"), (1_234_567, "1\u{202f}234\u{202f}567")]
+        {
+            assert_eq!(count(number), expected);
         }
     }
 

@@ -42,17 +42,33 @@ fn private_dir(dir: &Path, uid: u32) -> Outcome {
     Err(Fault::new("io", sentence).advise("Remove it, or set XDG_RUNTIME_DIR to a folder of yours with mode 0700."))
 }
 
-/// The file that the background process of a mount writes its log to; started anew once it is large.
-pub(crate) fn log_file(spec: &RepoSpec) -> Outcome<PathBuf> {
-    const LOG_BYTES_MAX: u64 = 4 << 20;
+/// The name of the engine's socket in [`runtime_dir`].
+pub(crate) const ENGINE_SOCKET: &str = "engine.sock";
+
+/// The name of what the engine leaves of its mounts, in [`runtime_dir`].
+pub(crate) const ENGINE_RECORD: &str = "engine.json";
+
+/// The folder of what must outlive a logout: mounts wanted at login, accounts without their tokens, the log.
+pub(crate) fn state_dir() -> Outcome<PathBuf> {
     let project = project()?;
-    let dir = project.state_dir().unwrap_or(project.data_local_dir()).join("log");
+    let dir = project.state_dir().unwrap_or(project.data_local_dir()).to_owned();
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| io_fault(dir.display(), &error))?;
-    let file = dir.join(format!("{}.log", spec.repo.to_string().replace('/', "--")));
-    if fs::metadata(&file).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX) {
-        let _ = fs::rename(&file, file.with_extension("log.old"));
-    }
-    Ok(file)
+    Ok(dir)
+}
+
+/// The settings file; it need not be there.
+pub(crate) fn settings_file() -> Outcome<PathBuf> {
+    Ok(project()?.config_dir().join("settings.toml"))
+}
+
+/// The engine's log.
+pub(crate) fn log_file() -> Outcome<PathBuf> {
+    Ok(state_dir()?.join("engine.log"))
+}
+
+/// The user's home folder.
+pub(crate) fn home() -> Outcome<PathBuf> {
+    Ok(UserDirs::new().ok_or_else(no_home)?.home_dir().to_owned())
 }
 
 fn project() -> Outcome<ProjectDirs> {
@@ -63,15 +79,10 @@ fn no_home() -> Fault {
     Fault::new("io", "this account has no home folder").advise("Name the folder: weightless mount REPO DIR.")
 }
 
-/// `~/Weightless/org/name`, with `@revision` and the subfolder behind it where they are given: what can be mounted side by
-/// side has its own place.
-pub(crate) fn default_dir(spec: &RepoSpec) -> Outcome<PathBuf> {
-    let home = UserDirs::new().ok_or_else(no_home)?.home_dir().join("Weightless");
-    Ok(home.join(default_name(spec)))
-}
-
-/// The grammar of the Hub folder: a revision's slashes become `%2F`; a subfolder's too, behind a colon.
-fn default_name(spec: &RepoSpec) -> String {
+/// Where a mount lands in the mount folder: `org/name`, with `@revision` and the subfolder behind it where they are given, so
+/// that what can be mounted side by side has its own place. The grammar of the Hub folder: a revision's slashes become `%2F`;
+/// a subfolder's too, behind a colon.
+pub(crate) fn place(spec: &RepoSpec) -> String {
     let one_segment = |text: &str| text.replace('%', "%25").replace('/', "%2F");
     let mut name = spec.repo.to_string();
     if let Some(revision) = &spec.revision {
@@ -127,7 +138,7 @@ mod tests {
         fn check(kind: RepoKind, name: &str, revision: Option<&str>, path: Option<&str>, expected: &str) {
             let repo = RepoId { kind, name: name.into() };
             let spec = RepoSpec { repo, revision: revision.map(Into::into), path: path.map(Into::into) };
-            assert_eq!(default_name(&spec), expected);
+            assert_eq!(place(&spec), expected);
         }
         check(RepoKind::Model, "a/b", None, None, "a/b");
         check(RepoKind::Model, "gpt2", None, None, "gpt2");

@@ -1,22 +1,31 @@
-//! The client's view of what is mounted: every mount's process asked over its socket, and the records and the system's table
-//! for those that nobody answers for. Changes nothing but removing sockets and records that nobody stands behind, and, when
-//! asked, dead mounts.
+//! The client's view of what is mounted: every engine asked over its socket (the user's own, and those that a terminal hosts),
+//! and the records and the system's table for mounts that nobody answers for. Starts the user's engine when it is needed.
+//! Changes nothing else but removing sockets and records that nobody stands behind, and, when asked, dead mounts.
 
+use crate::engine::ready;
+use crate::engine::record::{self, Record};
 use crate::exit::{Outcome, fault, io_fault};
-use crate::{paths, record};
+use crate::{output, paths};
 use std::collections::HashSet;
 use std::fs;
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use weightless_control::client::DeadlineStream;
-use weightless_control::{Client, ClientError, Hello, MountState, MountStatus, Status, StatusReply};
+use weightless_control::{Client, ClientError, Fault, Hello, MountState, MountStatus, Status, StatusReply};
 use weightless_platform::mounts::{self, MountEntry};
 
 /// A process that answers does so in a millisecond; one that does not for this long is stopped or stuck.
 const ANSWER_MS_MAX: u64 = 1_000;
+/// How long an engine may take to start; it asks nobody for that.
+const START_MS_MAX: u64 = 20_000;
+/// How often the engine is started before it is given up: one may end at the moment that it is asked.
+const START_TRIES: usize = 3;
 
 /// A mount, and how to reach it.
 #[derive(Debug)]
@@ -36,17 +45,94 @@ pub(crate) enum Via {
     Table(MountEntry),
 }
 
+impl Known {
+    /// Whether the user's own engine has it.
+    pub(crate) fn is_of_engine(&self) -> bool {
+        matches!(&self.via, Via::Socket(socket) if socket.file_name().is_some_and(|name| name == paths::ENGINE_SOCKET))
+    }
+}
+
 /// Introduces this command.
 pub(crate) fn hello() -> Hello {
     Hello::new(concat!("weightless ", env!("CARGO_PKG_VERSION")))
 }
 
-/// Connects to a mount's process.
+/// Connects to an engine.
 pub(crate) fn connect(socket: &Path, limit: Duration) -> Result<Client<DeadlineStream>, ClientError> {
     Client::connect(socket, &hello(), limit)
 }
 
-/// All processes that answer, in the order of their sockets' names, that is by pid.
+/// The user's engine, started if it does not run. What was mounted by one that died is mounted again by the new one.
+pub(crate) fn engine(limit: Duration) -> Outcome<Client<DeadlineStream>> {
+    let socket = paths::runtime_dir()?.join(paths::ENGINE_SOCKET);
+    for _ in 0..START_TRIES {
+        match connect(&socket, limit) {
+            Ok(client) => return Ok(client),
+            // None runs, or one is just ending.
+            Err(ClientError::Io(error)) if is_gone(&error) => start()?,
+            Err(error) => return Err(error.into_fault()),
+        }
+    }
+    connect(&socket, limit).map_err(ClientError::into_fault)
+}
+
+/// The user's engine, if it runs, or if there is something for it to bring back: mounts of one that died.
+pub(crate) fn engine_if_needed(limit: Duration) -> Outcome<Option<Client<DeadlineStream>>> {
+    let dir = paths::runtime_dir()?;
+    match connect(&dir.join(paths::ENGINE_SOCKET), limit) {
+        Ok(client) => Ok(Some(client)),
+        Err(ClientError::Io(error)) if is_gone(&error) => {
+            let left = Record::read(&dir.join(paths::ENGINE_RECORD));
+            if left.is_some_and(|record| !record.mounts.is_empty()) { engine(limit).map(Some) } else { Ok(None) }
+        }
+        Err(error) => Err(error.into_fault()),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof
+    )
+}
+
+/// Starts the engine and waits until it answers, or has found that another one runs already.
+fn start() -> Outcome {
+    let log_path = paths::log_file()?;
+    let log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(&log_path)
+        .map_err(|error| io_fault(log_path.display(), &error))?;
+    let program = std::env::current_exe().map_err(|error| io_fault("this program", &error))?;
+    let mut child = Command::new(program)
+        .args(["engine", "--background"])
+        // So that it keeps no folder busy.
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .map_err(|error| io_fault("the engine", &error))?;
+    let Some(pipe) = child.stdout.take() else { return Err(Fault::new("internal", "the engine has no pipe")) };
+    // The child lives on; nobody waits for its end.
+    let advice = format!("Its log: {}", log_path.display());
+    let notes = ready::receive(pipe, Duration::from_millis(START_MS_MAX))
+        .unwrap_or_else(|| {
+            let sentence = format!("the engine is not ready within {} s", START_MS_MAX / 1000);
+            Err(Fault::new("deadline", sentence).advise(&*advice))
+        })
+        .map_err(|fault| if fault.code == "internal" { fault.advise(advice) } else { fault })?;
+    notes.iter().for_each(output::note);
+    Ok(())
+}
+
+/// All engines that answer, in the order of their sockets' names, that is by pid.
 pub(crate) fn ask_all() -> Outcome<Vec<(PathBuf, StatusReply)>> {
     let sockets = sockets()?;
     let (sender, receiver) = mpsc::channel();
@@ -65,8 +151,10 @@ pub(crate) fn ask_all() -> Outcome<Vec<(PathBuf, StatusReply)>> {
         match answer {
             Ok(status) => answers[index] = Some(status),
             Err(ClientError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                // Its process was killed.
-                let _ = fs::remove_file(&sockets[index]);
+                // Its process was killed. The engine's own socket is replaced by the next engine, which holds the lock.
+                if sockets[index].file_name().is_some_and(|name| name != paths::ENGINE_SOCKET) {
+                    let _ = fs::remove_file(&sockets[index]);
+                }
             }
             Err(error) => tracing::warn!(socket = %sockets[index].display(), %error, "no answer"),
         }
@@ -109,26 +197,39 @@ pub(crate) fn at(dir: &Path) -> Outcome<Option<Known>> {
     Ok(entry.map(|entry| Known { status: from_table(mounts::probe(&entry), &entry), via: Via::Table(entry) }))
 }
 
-/// Recorded mounts that no process answered for and that are still in the system's table. Records of others are removed.
+/// Recorded mounts that no engine answered for and that are still in the system's table. Records of engines that left nothing
+/// there are removed, but for the user's own, whose mounts the next engine brings back.
 fn unanswered(answered: &HashSet<String>) -> Outcome<Vec<Known>> {
     let dir = paths::runtime_dir()?;
     let records = record::all(&dir).map_err(|error| io_fault(dir.display(), &error))?;
     let mut left = Vec::new();
     for (path, record) in records {
-        if answered.contains(&record.dir) {
-            continue;
+        let mut is_empty = true;
+        for mount in record.mounts {
+            let Some(at) = mount.dir.as_deref().filter(|at| !answered.contains(*at)) else {
+                is_empty = false;
+                continue;
+            };
+            if let Some(entry) = mounts::find(Path::new(at)).map_err(fault)? {
+                is_empty = false;
+                // Side by side, since a stuck one takes its whole bound.
+                let pid = record.pid;
+                left.push(thread::spawn(move || (mounts::probe(&entry), entry, pid)));
+            }
         }
-        match mounts::find(Path::new(&record.dir)).map_err(fault)? {
-            // Side by side, since a stuck one takes its whole bound.
-            Some(entry) => left.push(thread::spawn(move || (mounts::probe(&entry), entry, record))),
-            None => record::remove(&path),
+        if is_empty && path.file_name().is_some_and(|name| name != paths::ENGINE_RECORD) {
+            record::remove(&path);
         }
     }
     let probed = left.into_iter().filter_map(|probe| probe.join().ok());
     Ok(probed
-        .map(|(state, entry, record)| Known {
-            status: MountStatus { state: unanswered_state(state), ..record },
-            via: Via::Table(entry),
+        .map(|(state, entry, pid)| {
+            let state = unanswered_state(state);
+            let silent_pid = (state == MountState::Silent).then_some(pid);
+            Known {
+                status: MountStatus { state, pid: silent_pid, ..from_table(mounts::MountState::Dead, &entry) },
+                via: Via::Table(entry),
+            }
         })
         .collect())
 }

@@ -1,28 +1,18 @@
-//! From what was typed to what is wanted: which repo of which Hub, who asks, and the engine that gets it. Asks nothing of the
-//! network.
+//! From what was typed to what is wanted: which repo of which Hub, and who asks. Asks nothing of the network.
 
-use crate::args::{HubArgs, ReaderArgs, RepoArgs};
+use crate::args::{HubArgs, RepoArgs};
+use crate::env;
 use crate::exit::{Outcome, fault, fault_of, io_fault};
-use crate::ram;
-use std::path::PathBuf;
-use std::sync::Arc;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
+use url::Url;
 use weightless_control::Fault;
 use weightless_core::ErrorKind;
-use weightless_core::engine::{Engine, EngineConfig};
-use weightless_core::hub::Hub;
 use weightless_core::net::NetConfig;
-use weightless_core::reader::ReaderConfig;
 use weightless_core::repo::RepoSpec;
 use weightless_core::token::Token;
 
 /// Threads for replies that wait and for decoding; the kernel's requests have threads of their own.
 const WORKERS_MAX: usize = 8;
-/// More than this fills no link better, and a laptop has other uses for it.
-const BUDGET_BYTES_MAX: u64 = 1 << 30;
-/// Room for a few streams of 1 MiB fetches, also in the smallest container.
-const BUDGET_BYTES_MIN: u64 = 16 << 20;
-
 /// A repo of a Hub.
 #[derive(Debug)]
 pub(crate) struct Wanted {
@@ -51,7 +41,8 @@ pub(crate) fn repo_and_path(text: &str, revision: Option<&str>, hub: &HubArgs) -
     merge(spec, revision, None).map(|spec| Wanted { spec, net })
 }
 
-fn merge(mut spec: RepoSpec, revision: Option<&str>, subfolder: Option<&str>) -> Outcome<RepoSpec> {
+/// The spec with what options name beside it.
+pub(crate) fn merge(mut spec: RepoSpec, revision: Option<&str>, subfolder: Option<&str>) -> Outcome<RepoSpec> {
     let twice = |what: &str, one: &str, other: &str| {
         Fault::new("usage", format!("two {what} are named: {one} and {other}")).advise("Name one.")
     };
@@ -75,7 +66,17 @@ fn merge(mut spec: RepoSpec, revision: Option<&str>, subfolder: Option<&str>) ->
 
 /// The Hub's address as people write it, without a slash at its end.
 pub(crate) fn endpoint(net: &NetConfig) -> &str {
-    net.endpoint().as_str().trim_end_matches('/')
+    without_slash(net.endpoint())
+}
+
+/// An address without a slash at its end.
+pub(crate) fn without_slash(url: &Url) -> &str {
+    url.as_str().trim_end_matches('/')
+}
+
+/// A Hub's address as it was typed.
+pub(crate) fn endpoint_url(text: &str) -> Outcome<Url> {
+    Ok(NetConfig::new(Some(text), &env).map_err(fault)?.endpoint().clone())
 }
 
 /// The network, as arguments and environment say.
@@ -88,56 +89,9 @@ pub(crate) fn revision(spec: &RepoSpec) -> &str {
     spec.revision.as_deref().unwrap_or("main")
 }
 
-/// Who asks the Hub.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Who {
-    /// The user: the token of this file, else the one that the Hub's own tools would use.
-    User { token_file: Option<PathBuf> },
-    /// Nobody, whatever the environment holds: a real token is nothing for a demo's Hub.
-    #[cfg(feature = "demo")]
-    Nobody,
-}
-
-impl From<&HubArgs> for Who {
-    fn from(hub: &HubArgs) -> Self {
-        Who::User { token_file: hub.token_file.clone() }
-    }
-}
-
-impl Who {
-    /// Reads the token, now.
-    pub(crate) fn token(&self) -> Outcome<Option<Token>> {
-        match self {
-            Who::User { token_file } => Token::find(token_file.as_deref(), &env).map_err(fault),
-            #[cfg(feature = "demo")]
-            Who::Nobody => Ok(None),
-        }
-    }
-}
-
-/// Memory for file content.
-pub(crate) fn budget_bytes(reader: &ReaderArgs) -> u64 {
-    match reader.read_ahead_mb {
-        Some(mb) => u64::from(mb) << 20,
-        None => {
-            ram::usable_bytes().map_or(BUDGET_BYTES_MAX / 2, |ram| (ram / 4).clamp(BUDGET_BYTES_MIN, BUDGET_BYTES_MAX))
-        }
-    }
-}
-
-/// The Hub, as who asks sees it.
-pub(crate) fn hub(net: NetConfig, who: &Who) -> Outcome<Arc<Hub>> {
-    Hub::new(net, who.token()?).map(Arc::new).map_err(fault)
-}
-
-/// An engine.
-pub(crate) fn engine(reader: &ReaderArgs, runtime: Handle) -> Outcome<Engine> {
-    let mut config = ReaderConfig::default();
-    config.limits.budget_bytes = budget_bytes(reader);
-    if let Some(ms) = reader.stall_timeout_ms {
-        config.limits.stall_ms = u64::from(ms);
-    }
-    Engine::new(EngineConfig { reader: config }, runtime).map_err(fault)
+/// The user's token: of the file that is named, else the one that the Hub's own tools would use.
+pub(crate) fn token(hub: &HubArgs) -> Outcome<Option<Token>> {
+    Token::find(hub.token_file.as_deref(), &env).map_err(fault)
 }
 
 /// A runtime for an engine or for questions to the Hub.
@@ -149,10 +103,6 @@ pub(crate) fn runtime() -> Outcome<Runtime> {
         .enable_all()
         .build()
         .map_err(|error| io_fault("starting threads", &error))
-}
-
-fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 #[cfg(test)]

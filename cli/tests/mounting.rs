@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MODEL_BYTES, Staying, Watch, World, send};
+use common::{MODEL_BYTES, Staying, Watch, World, said, send};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
@@ -132,39 +132,56 @@ fn no_token_is_in_arguments_or_logs() {
     let file = world.token_file(token);
     world.run(["mount", "org/private", "m", "--token-file", &file]).ok();
     fs::read(world.path("m/model.safetensors")).unwrap();
-    let pid = world.status()[0]["pid"].as_u64().unwrap();
+    let pid = world.engine_pid();
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
-    let logs = fs::read_dir(world.path(".local/state/weightless/log")).unwrap();
-    let logs: Vec<u8> = logs.flat_map(|log| fs::read(log.unwrap().path()).unwrap()).collect();
-    assert!(!logs.is_empty());
-    for place in [arguments, environment, logs] {
+    let log = fs::read(world.path(".local/state/weightless/engine.log")).unwrap();
+    assert!(!log.is_empty());
+    let mut command = world.command(["mount", "org/private", "n"]);
+    said(command.env("HF_TOKEN", token)).ok();
+    let record = fs::read(world.path("run/weightless/engine.json")).unwrap();
+    let diagnostics = world.say("engine diagnostics").ok().out.into_bytes();
+    for place in [arguments, environment, log, record, diagnostics] {
         assert!(!place.windows(token.len()).any(|window| window == token.as_bytes()));
     }
 }
 
 #[test]
-fn a_killed_process_leaves_a_dead_mount_that_the_next_one_clears_and_says_so() {
+fn after_a_killed_engine_the_next_command_says_what_it_cleared_and_brings_the_mounts_back() {
     let world = World::new();
     world.say("mount org/model m").ok();
     world.say("mount datasets/org/data d").ok();
-    for mount in world.status() {
-        let socket = world.path(&format!("run/weightless/{}.sock", mount["pid"]));
-        let watch = Watch::on(&socket);
-        send(mount["pid"].as_u64().unwrap(), "KILL");
-        watch.until_gone();
-    }
-    let dead = world.status();
-    assert!(dead.len() == 2 && dead.iter().all(|mount| mount["state"] == "dead"), "{dead:?}");
-    assert!(world.left("sock").is_empty(), "sockets that nobody listens on are removed");
+    world.kill_engine();
+    assert_eq!(world.mounted().len(), 2, "dead mounts stay in the kernel's table");
 
     let said = world.say("mount org/model m").ok();
     for name in ["m", "d"] {
         let sentence = format!("cleared a dead mount at {}", world.path(name).display());
         assert!(said.err.contains(&sentence), "{}", said.err);
     }
-    assert_eq!(world.mounted(), [world.path("m")]);
+    assert_eq!(said.out.trim_end(), world.path("m").to_str().unwrap());
     assert_eq!(fs::read_to_string(world.path("m/new.txt")).unwrap(), "later\n");
+    world.until(|world| world.mounted().len() == 2);
+    assert_eq!(fs::read_to_string(world.path("d/train.csv")).unwrap(), "a,b\n1,2\n");
+}
+
+#[test]
+fn a_killed_terminal_leaves_a_dead_mount_that_is_listed_and_cleared() {
+    let world = World::new();
+    let host = Staying::start(&mut world.command(["mount", "org/model", "m", "--foreground"]));
+    let socket = world.path(&format!("run/weightless/{}.sock", host.child.id()));
+    let watch = Watch::on(&socket);
+    send(host.child.id().into(), "KILL");
+    watch.until_gone();
+    let dead = world.status();
+    assert!(dead.len() == 1 && dead[0]["state"] == "dead", "{dead:?}");
+    assert!(!socket.exists(), "a socket that nobody listens on is removed");
+    let said = world.say("mount org/model m").ok();
+    assert!(said.err.contains("cleared a dead mount at"), "{}", said.err);
+    assert_eq!(world.mounted(), [world.path("m")]);
+    world.say("unmount m").ok();
+    assert!(world.status().is_empty());
+    assert_eq!(world.left("json").len(), 1, "only the engine's own record is left");
 }
 
 #[test]
@@ -180,23 +197,33 @@ fn unmount_names_who_holds_a_busy_mount_and_lazily_lets_them_finish() {
     assert!(busy.err.contains("model.safetensors"), "{}", busy.err);
     assert_eq!(world.status()[0]["state"], "ready");
 
-    let watch = Watch::on(&world.path(&format!("run/weightless/{}.sock", world.status()[0]["pid"])));
     world.say("unmount m --lazy").ok();
     assert!(world.mounted().is_empty());
+    assert_eq!(world.status()[0]["state"], "stopping");
     let mut content = Vec::new();
     file.read_to_end(&mut content).unwrap();
     assert_eq!(content.len() as u64, MODEL_BYTES);
     drop(file);
-    watch.until_gone();
-    assert!(world.status().is_empty());
+    world.until(|world| world.status().is_empty());
+}
+
+#[test]
+fn unmount_by_force_ends_what_reads() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut file = File::open(world.path("m/model.safetensors")).unwrap();
+    world.say("unmount m --force").ok();
+    assert!(world.mounted().is_empty());
+    assert!(file.read_to_end(&mut Vec::new()).is_err());
+    drop(file);
+    world.until(|world| world.status().is_empty());
 }
 
 #[test]
 fn a_stopped_process_is_shown_as_silent_and_its_folder_can_be_taken_away() {
     let world = World::new();
     world.say("mount org/model m").ok();
-    let pid = world.status()[0]["pid"].as_u64().unwrap();
-    let watch = Watch::on(&world.path(&format!("run/weightless/{pid}.sock")));
+    let pid = world.engine_pid();
     send(pid, "STOP");
     let silent = world.status();
     assert_eq!((&silent[0]["state"], &silent[0]["pid"]), (&"silent".into(), &pid.into()));
@@ -205,39 +232,54 @@ fn a_stopped_process_is_shown_as_silent_and_its_folder_can_be_taken_away() {
     world.say("unmount m --lazy").ok();
     assert!(world.mounted().is_empty());
     send(pid, "CONT");
-    watch.until_gone();
+    world.until(|world| world.status().is_empty());
 }
 
 #[test]
-fn a_start_that_nobody_waits_for_is_undone() {
+fn an_engine_that_nobody_waits_for_ends() {
     let world = World::new();
-    let dir = world.path("m");
-    let mut command = world.command(["host", "org/model", dir.to_str().unwrap()]);
-    let mut host = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(host.stdout.take());
+    let mut command = world.command(["engine", "--background"]);
+    let mut engine = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(engine.stdout.take());
     let mut log = String::new();
-    host.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-    assert_eq!(host.wait().unwrap().code(), Some(1), "{log}");
-    assert!(log.contains("nobody waits for this mount"), "{log}");
-    assert!(world.mounted().is_empty() && !dir.exists() && world.left("json").is_empty());
+    engine.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert_eq!(engine.wait().unwrap().code(), Some(1), "{log}");
+    assert!(log.contains("nobody waits for this engine"), "{log}");
+    assert!(!world.socket().exists());
 }
 
 #[test]
-fn mounts_side_by_side_are_each_listed_with_their_process() {
+fn mounts_side_by_side_are_each_listed_and_share_an_engine() {
     let world = World::new();
     let names = ["a", "b", "c", "d"];
-    for name in names {
-        world.run(["mount", "org/model", name]).ok();
+    // At the same time: one of them starts the engine.
+    let started: Vec<_> = names
+        .iter()
+        .map(|name| world.command(["mount", "org/model", name]).stdout(Stdio::null()).spawn().unwrap())
+        .collect();
+    for mut mount in started {
+        assert!(mount.wait().unwrap().success());
     }
     let mounts = world.status();
     let dirs: HashSet<_> = mounts.iter().map(|mount| mount["dir"].as_str().unwrap().to_owned()).collect();
     let pids: HashSet<_> = mounts.iter().map(|mount| mount["pid"].as_u64().unwrap()).collect();
     assert_eq!(dirs, names.map(|name| world.path(name).to_str().unwrap().to_owned()).into());
-    assert_eq!(pids.len(), names.len());
+    assert_eq!(pids, HashSet::from([world.engine_pid()]));
     let table = world.say("status").ok().out;
     assert_eq!(table.lines().filter(|line| line.contains("org/model@main")).count(), names.len(), "{table}");
     world.say("unmount org/model").ok();
     assert!(world.mounted().is_empty());
+}
+
+#[test]
+fn several_repos_are_mounted_at_once_and_one_that_fails_stops_no_other() {
+    let world = World::new();
+    let said = world.say("mount --each org/model org/absent datasets/org/data");
+    assert_eq!(said.code, 3, "{said:#?}");
+    assert!(said.err.contains("org/absent"), "{}", said.err);
+    let expected =
+        ["Weightless/org/model", "Weightless/datasets/org/data"].map(|at| world.path(at).display().to_string());
+    assert_eq!(said.out.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -253,11 +295,10 @@ fn signals_unmount() {
         assert!(world.left("sock").is_empty() && world.left("json").is_empty());
     }
     world.say("mount org/model m").ok();
-    let pid = world.status()[0]["pid"].as_u64().unwrap();
-    let watch = Watch::on(&world.path(&format!("run/weightless/{pid}.sock")));
-    send(pid, "TERM");
+    let watch = Watch::on(&world.socket());
+    send(world.engine_pid(), "TERM");
     watch.until_gone();
-    assert!(world.mounted().is_empty());
+    assert!(world.mounted().is_empty() && world.left("json").is_empty() && world.left("sock").is_empty());
 }
 
 #[test]
@@ -272,12 +313,10 @@ fn a_signal_takes_a_busy_mount_away_and_names_who_held_it() {
 }
 
 #[test]
-fn unmounting_from_outside_ends_the_process() {
+fn a_mount_that_somebody_else_unmounts_is_not_listed_any_more() {
     let world = World::new();
     world.say("mount org/model m").ok();
-    let watch = Watch::on(&world.path(&format!("run/weightless/{}.sock", world.status()[0]["pid"])));
     let status = std::process::Command::new("fusermount3").arg("-u").arg(world.path("m")).status().unwrap();
     assert!(status.success());
-    watch.until_gone();
-    assert!(world.status().is_empty());
+    world.until(|world| world.status().is_empty());
 }

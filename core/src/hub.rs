@@ -13,6 +13,7 @@
 //! | [`resolve`] | one file's data address, size and hashes |
 //! | [`xet`] | tokens for the Xet data service |
 //! | [`people`] | who am I, search |
+//! | `text` | files that people read |
 //!
 //! The crate `hf-hub` is not the client here, although it knows the same routes: it sends the token to whatever host a
 //! `next` link names, takes a token from the environment when it is given none, reads answers of any size, and asks HEAD
@@ -27,6 +28,7 @@ pub mod map;
 pub mod people;
 pub mod resolve;
 mod route;
+mod text;
 pub mod xet;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! | [`errors`] | every `ErrorKind` as errno and as NTSTATUS |
 //! | [`driver`] | is FUSE here, and if not, what to install |
 //! | [`mounts`] | mounts of ours in this system: found, probed, cleared, unmounted; who holds one |
+//! | [`programs`] | names of processes |
 //! | `fuse` | the adapter of Linux and macOS |
 //! | `winfsp` | its place on Windows |
 
@@ -13,6 +14,7 @@ pub mod driver;
 pub mod errors;
 pub mod mounts;
 mod options;
+pub mod programs;
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 pub mod fuse;

@@ -73,11 +73,6 @@ is_paused: boolean,
 log: string, };
 
 /**
- * What a mount is doing.
- */
-export type MountState = "starting" | "ready" | "failed" | "stopping" | "silent" | "dead" | "other";
-
-/**
  * A setting that cannot be, or is not known.
  */
 export type Problem = { 
@@ -131,6 +126,11 @@ holders?: Array<Holder>,
  * Every setting that cannot be, where that is the reason.
  */
 problems?: Array<Problem>, };
+
+/**
+ * What a mount is doing.
+ */
+export type MountState = "starting" | "ready" | "failed" | "stopping" | "silent" | "dead" | "other";
 
 /**
  * One mount.
@@ -258,6 +258,10 @@ account: string | null,
  * Absolute path of a file with the token, instead of an account.
  */
 token_file: string | null, 
+/**
+ * A token for this mount alone, instead of an account: what `HF_TOKEN` of the client holds. Kept in memory only.
+ */
+token: string | null, 
 /**
  * Mount it again whenever the engine starts.
  */
@@ -728,7 +732,7 @@ revision: string | null, };
  */
 export type Readme = { 
 /**
- * Markdown, cut at 256 KiB; `None` if there is none.
+ * Markdown, cut at 128 KiB; `None` if there is none.
  */
 markdown: string | null, };
 
@@ -736,31 +740,6 @@ markdown: string | null, };
  * Asks for the figures of this moment.
  */
 export type GetStats = Record<symbol, never>;
-
-/**
- * The memory for file content.
- */
-export type Memory = { 
-/**
- * What may be used.
- */
-budget_bytes: number, 
-/**
- * What is used, bytes on their way included.
- */
-used_bytes: number, 
-/**
- * Of this, fetched ahead and not read yet.
- */
-ahead_bytes: number, 
-/**
- * Of this, read already and kept for a second look.
- */
-behind_bytes: number, 
-/**
- * Of this, on its way.
- */
-in_flight_bytes: number, };
 
 /**
  * Bytes that went through, and how fast.
@@ -805,27 +784,6 @@ in_s: number, } | { "reason": "hub_limit",
 in_s: number, } | { "reason": "other" };
 
 /**
- * One mount's figures.
- */
-export type MountStats = { 
-/**
- * The mount point.
- */
-dir: string, 
-/**
- * What went through.
- */
-traffic: Traffic, 
-/**
- * Files open now.
- */
-open_files: number, 
-/**
- * What its reads wait for, where they do.
- */
-waiting?: Waiting | null, };
-
-/**
  * One open file.
  */
 export type FileStats = { 
@@ -857,6 +815,52 @@ opened_unix_s: number,
  * What went through.
  */
 traffic: Traffic, 
+/**
+ * What its reads wait for, where they do.
+ */
+waiting?: Waiting | null, };
+
+/**
+ * The memory for file content.
+ */
+export type Memory = { 
+/**
+ * What may be used.
+ */
+budget_bytes: number, 
+/**
+ * What is used, bytes on their way included.
+ */
+used_bytes: number, 
+/**
+ * Of this, fetched ahead and not read yet.
+ */
+ahead_bytes: number, 
+/**
+ * Of this, read already and kept for a second look.
+ */
+behind_bytes: number, 
+/**
+ * Of this, on its way.
+ */
+in_flight_bytes: number, };
+
+/**
+ * One mount's figures.
+ */
+export type MountStats = { 
+/**
+ * The mount point.
+ */
+dir: string, 
+/**
+ * What went through.
+ */
+traffic: Traffic, 
+/**
+ * Files open now.
+ */
+open_files: number, 
 /**
  * What its reads wait for, where they do.
  */

@@ -1,14 +1,12 @@
 //! `demo`: a Hub of its own inside this process, its sample model mounted in the foreground, and what to try. Needs neither
 //! network nor account, and sends no token anywhere.
 
-use crate::args::{DemoArgs, HubArgs, ReaderArgs, RepoArgs};
+use crate::args::DemoArgs;
+use crate::engine::{self, Options};
 use crate::exit::{Outcome, io_fault};
-use crate::host::ready::Started;
-use crate::host::{self, Order};
-use crate::output;
-use crate::paths;
-use crate::wanted::{self, Who};
+use crate::{output, paths, wanted};
 use std::path::Path;
+use weightless_control::{AddMount, Mounted};
 use weightless_hub_sim::HubSim;
 
 /// The repo that is mounted; the demo's Hub has more of them.
@@ -28,21 +26,24 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     let temp = temp.transpose().map_err(|error| io_fault("a temporary folder", &error))?;
     let dir = args.dir.as_deref().or(temp.as_ref().map(|temp| temp.path())).unwrap_or(Path::new("."));
 
-    let hub = HubArgs { endpoint: Some(sim.endpoint().to_owned()), token_file: None };
-    let what = RepoArgs { repo: REPO.to_owned(), revision: None };
-    let order = Order {
-        wanted: wanted::repo(&what, None, &hub)?,
-        dir: paths::absolute(dir)?,
-        who: Who::Nobody,
-        reader: ReaderArgs { read_ahead_mb: None, event_loops: None, stall_timeout_ms: None },
+    let request = AddMount {
+        repo: REPO.to_owned(),
+        dir: Some(paths::absolute(dir)?.to_string_lossy().into_owned()),
+        endpoint: Some(sim.endpoint().to_owned()),
+        ..AddMount::default()
     };
-    host::run(order, |started| {
-        tell(&started, sim.endpoint());
+    // A real token is nothing for the demo's Hub.
+    let options = Options::for_mount(request, Vec::new())?.anonymous();
+    engine::run(&options, |mounted, notes| {
+        notes.iter().for_each(output::note);
+        if let Some(mounted) = mounted {
+            tell(&mounted, sim.endpoint());
+        }
         Ok(())
     })
 }
 
-fn tell(started: &Started, endpoint: &str) {
+fn tell(started: &Mounted, endpoint: &str) {
     for note in &started.notes {
         output::note(note);
     }

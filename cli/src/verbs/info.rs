@@ -3,7 +3,7 @@
 use crate::args::InfoArgs;
 use crate::exit::{Outcome, fault};
 use crate::output::{self, Format};
-use crate::wanted::{self, Who};
+use crate::wanted;
 use serde::Serialize;
 use std::time::UNIX_EPOCH;
 use weightless_core::Error;
@@ -27,7 +27,7 @@ struct Info {
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
     let wanted = wanted::repo(&args.what, None, &args.hub)?;
-    let hub = Hub::new(wanted.net, Who::from(&args.hub).token()?).map_err(fault)?;
+    let hub = Hub::new(wanted.net, wanted::token(&args.hub)?).map_err(fault)?;
     let info = wanted::runtime()?.block_on(info(&hub, &wanted.spec)).map_err(fault)?;
     match Format::of(args.json) {
         Format::Json => output::json(&info),

@@ -3,7 +3,7 @@
 use crate::args::LsArgs;
 use crate::exit::{Outcome, fault};
 use crate::output::{self, Format};
-use crate::wanted::{self, Who};
+use crate::wanted;
 use serde::Serialize;
 use weightless_core::hub::{Depth, EntryKind, Hub, TreeEntry};
 use weightless_core::repo::RepoSpec;
@@ -28,7 +28,7 @@ struct Line {
 
 pub(crate) fn run(args: &LsArgs) -> Outcome {
     let wanted = wanted::repo_and_path(&args.repo, args.revision.as_deref(), &args.hub)?;
-    let hub = Hub::new(wanted.net, Who::from(&args.hub).token()?).map_err(fault)?;
+    let hub = Hub::new(wanted.net, wanted::token(&args.hub)?).map_err(fault)?;
     let depth = if args.recursive { Depth::Recursive } else { Depth::Folder };
     let entries = wanted::runtime()?.block_on(list(&hub, &wanted.spec, depth)).map_err(fault)?;
     match Format::of(args.json) {

@@ -1,212 +1,162 @@
-//! `mount`: shows a repo as a folder, hosted by this process or by one that it starts. Prints the absolute path on stdout and
-//! nothing else there.
+//! `mount`: shows repos as folders, by the user's engine or, with `--foreground`, by this process. Prints the absolute paths on
+//! stdout and nothing else there.
 
 use crate::args::MountArgs;
-use crate::exit::{Outcome, fault_of, io_fault};
-use crate::host::ready::{self, Started};
-use crate::host::{self, Order};
+use crate::engine::{self, Options};
+use crate::exit::{Outcome, fault_of};
 use crate::output::{self, Format};
-use crate::paths;
 use crate::processes::{self, Via};
-use crate::wanted::{self, Who};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use crate::{env, paths, wanted};
+use std::path::Path;
 use std::time::Duration;
-use weightless_control::{Fault, MountState, MountStatus};
+use weightless_control::{AddMount, ClientError, MountState, MountStatus, Mounted};
 use weightless_core::ErrorKind;
-use weightless_platform::mounts;
+use weightless_core::repo::RepoSpec;
 
-/// How long a background start may take: the Hub's answers with their own retries, and the kernel's.
-const START_MS_MAX: u64 = 60_000;
-/// How long a start that took too long may take to clean up behind itself.
-const STOP_MS_MAX: u64 = 5_000;
+/// How long a mount may take: the engine's own bound, and some.
+const MOUNT_MS_MAX: u64 = 70_000;
 
 pub(crate) fn run(args: &MountArgs) -> Outcome {
     let format = Format::of(args.json);
-    let order = order(args)?;
-    if let Some(there) = there_already(&order)? {
-        if args.foreground {
-            return Err(busy(&order, &there));
-        }
-        output::note(format_args!("{} is mounted already", title(&there)));
-        say(&there, format);
-        return Ok(());
+    if args.each {
+        return each(args, format);
     }
+    let request = request(args)?;
     if args.foreground {
-        return host::run(order, |started| {
-            announce(&started, format);
-            output::note("Ctrl-C unmounts it.");
+        refuse_if_there(&request)?;
+        let options = Options::for_mount(request, args.reader.overrides())?;
+        return engine::run(&options, |mounted, notes| {
+            notes.iter().for_each(output::note);
+            if let Some(mounted) = mounted {
+                announce(&mounted, format);
+                output::note("Ctrl-C unmounts it.");
+            }
             Ok(())
         });
     }
-    announce(&start(args, &order)?, format);
+    refuse_if_there(&request)?;
+    let mounted = add(&request)?;
+    announce(&mounted, format);
+    tell_of_reader_options(args);
     Ok(())
 }
 
-/// What the arguments ask for, every path absolute.
-pub(crate) fn order(args: &MountArgs) -> Outcome<Order> {
-    let wanted = wanted::repo(&args.what, args.subfolder.as_deref(), &args.hub)?;
-    let dir = match &args.dir {
-        Some(dir) => paths::absolute(dir)?,
-        None => paths::absolute(&paths::default_dir(&wanted.spec)?)?,
-    };
-    // Links stay: `/dev/fd/63` of a shell's `<(…)` means something only as it is.
-    let token_file = args.hub.token_file.as_deref().map(std::path::absolute).transpose();
-    let token_file = token_file.map_err(|error| io_fault("the token file", &error))?;
-    Ok(Order { wanted, dir, who: Who::User { token_file }, reader: args.reader.clone() })
-}
-
-/// The mount at the place, if it is the one that is wanted; an error if it is another.
-fn there_already(order: &Order) -> Outcome<Option<MountStatus>> {
-    let Some(there) = processes::at(&order.dir)? else { return Ok(None) };
-    if there.status.state == MountState::Dead {
-        // The start clears it.
-        return Ok(None);
+/// Several repos, each at its place; all are tried, and the last fault is the outcome.
+fn each(args: &MountArgs, format: Format) -> Outcome {
+    let dir = args.dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
+    let names = [&args.what.repo].into_iter().chain(dir.as_ref()).chain(&args.more);
+    let mut failed = Vec::new();
+    for name in names {
+        let mut one = args.clone();
+        one.what.repo.clone_from(name);
+        one.dir = None;
+        match request(&one).and_then(|request| add(&request)) {
+            Ok(mounted) => announce(&mounted, format),
+            Err(fault) => failed.push(fault),
+        }
     }
-    let spec = &order.wanted.spec;
-    let same = matches!(there.via, Via::Socket(_))
-        && there.status.repo == spec.repo.to_string()
-        && there.status.revision == wanted::revision(spec)
-        && there.status.subfolder == spec.path.as_deref().unwrap_or_default()
-        && there.status.endpoint == wanted::endpoint(&order.wanted.net);
-    if same { Ok(Some(there.status)) } else { Err(busy(order, &there.status)) }
+    let Some(last) = failed.pop() else { return Ok(()) };
+    for fault in failed {
+        output::fault(&fault, Format::Text);
+    }
+    Err(last)
 }
 
-fn busy(order: &Order, there: &MountStatus) -> Fault {
-    fault_of(ErrorKind::MountPointBusy, order.dir.display().to_string()).advise(format!(
-        "{} is mounted there: weightless unmount {}",
-        title(there),
-        order.dir.display()
-    ))
+/// What the arguments and this command's environment ask for: the engine may have been started in another one.
+fn request(args: &MountArgs) -> Outcome<AddMount> {
+    let wanted = wanted::repo(&args.what, args.subfolder.as_deref(), &args.hub)?;
+    let RepoSpec { repo, revision, path } = wanted.spec;
+    let dir = args.dir.as_deref().map(paths::absolute).transpose()?;
+    let names_endpoint = args.hub.endpoint.is_some() || env("HF_ENDPOINT").is_some();
+    let mut request = AddMount {
+        repo: repo.to_string(),
+        revision,
+        subfolder: path,
+        dir: dir.map(|dir| dir.to_string_lossy().into_owned()),
+        endpoint: names_endpoint.then(|| wanted::endpoint(&wanted.net).to_owned()),
+        account: args.account.clone(),
+        at_login: args.at_login,
+        event_loops: args.reader.event_loops,
+        ..AddMount::default()
+    };
+    if let Some(file) = &args.hub.token_file {
+        request = with_token_file(request, file)?;
+    } else if request.account.is_none() {
+        if let Some(token) = env("HF_TOKEN").map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()) {
+            request.token = Some(token);
+        } else if let Some(file) = env("HF_TOKEN_PATH").filter(|path| Path::new(path).is_file()) {
+            request = with_token_file(request, Path::new(&file))?;
+        }
+    }
+    Ok(request)
+}
+
+/// Names the file where it stays; what only this process can read (a shell's `<(…)`) is read now.
+fn with_token_file(request: AddMount, file: &Path) -> Outcome<AddMount> {
+    let is_file = std::fs::metadata(file).is_ok_and(|meta| meta.is_file());
+    if is_file {
+        let file = paths::absolute(file)?;
+        return Ok(AddMount { token_file: Some(file.to_string_lossy().into_owned()), ..request });
+    }
+    let text = std::fs::read_to_string(file).map_err(|_| {
+        fault_of(ErrorKind::InvalidInput, file.display().to_string()).advise("The token file cannot be read.")
+    })?;
+    Ok(AddMount { token: Some(text.trim().to_owned()), ..request })
+}
+
+/// Another engine of ours may have a mount at the place: one in a terminal, or one that does not answer.
+fn refuse_if_there(request: &AddMount) -> Outcome {
+    let Some(dir) = &request.dir else { return Ok(()) };
+    let Some(there) = processes::at(Path::new(dir))? else { return Ok(()) };
+    match there.status.state {
+        // The start clears it.
+        MountState::Dead => Ok(()),
+        // The engine knows better whether it is the same.
+        _ if there.is_of_engine() => Ok(()),
+        _ => {
+            let how = match there.via {
+                Via::Socket(_) => format!("{} is mounted there", title(&there.status)),
+                Via::Table(_) => "something of ours is mounted there".to_owned(),
+            };
+            Err(fault_of(ErrorKind::MountPointBusy, dir.as_str()).advise(format!("{how}: weightless unmount {dir}")))
+        }
+    }
+}
+
+fn add(request: &AddMount) -> Outcome<Mounted> {
+    let mut client = processes::engine(Duration::from_millis(MOUNT_MS_MAX))?;
+    let waiting = output::Waiting::start(format!("mounting {}", request.repo));
+    let outcome = client.call(request).map_err(ClientError::into_fault);
+    waiting.end();
+    outcome
 }
 
 fn title(mount: &MountStatus) -> String {
     format!("{}@{}", mount.repo, mount.revision)
 }
 
-fn announce(started: &Started, format: Format) {
-    for note in &started.notes {
+fn announce(mounted: &Mounted, format: Format) {
+    for note in &mounted.notes {
         output::note(note);
     }
-    let mount = &started.mount;
+    let mount = &mounted.mount;
     let commit = mount.commit.get(..8).unwrap_or(&mount.commit);
-    output::note(format_args!("{} (commit {commit}) is a folder now", title(mount)));
-    say(mount, format);
-}
-
-fn say(mount: &MountStatus, format: Format) {
+    if mounted.is_old {
+        output::note(format_args!("{} is mounted already", title(mount)));
+    } else {
+        output::note(format_args!("{} (commit {commit}) is a folder now", title(mount)));
+    }
     match format {
         Format::Text => output::line(&mount.dir),
         Format::Json => output::json(mount),
     }
 }
 
-/// Starts the background process and waits until it is ready or has failed.
-fn start(args: &MountArgs, order: &Order) -> Outcome<Started> {
-    let log_path = paths::log_file(&order.wanted.spec)?;
-    let log = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(&log_path)
-        .map_err(|error| io_fault(log_path.display(), &error))?;
-    let program = std::env::current_exe().map_err(|error| io_fault("this program", &error))?;
-    let mut child = Command::new(program)
-        .args(host_words(args, order))
-        // So that it keeps no folder busy; every path in its arguments is absolute.
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .map_err(|error| io_fault("the background process", &error))?;
-    let Some(pipe) = child.stdout.take() else {
-        return Err(Fault::new("internal", "the background process has no pipe"));
-    };
-    let outcome = ready::receive(pipe, Duration::from_millis(START_MS_MAX)).unwrap_or_else(|| {
-        stop(&mut child);
-        let repo = &order.wanted.spec.repo;
-        Err(Fault::new("deadline", format!("{repo}: not ready within {} s", START_MS_MAX / 1000)))
-    });
-    outcome.map_err(|fault| {
-        // A process that was killed in the middle may have left one.
-        let _ = mounts::clear_dead(&order.dir);
-        match fault.code.as_str() {
-            "internal" | "deadline" => fault.advise(format!("Its log: {}", log_path.display())),
-            _ => fault,
-        }
-    })
-}
-
-/// The arguments of the background process: what was parsed, not what was typed. The token's file is named, never its content.
-fn host_words(args: &MountArgs, order: &Order) -> Vec<String> {
-    let spec = &order.wanted.spec;
-    let mut words = vec!["host".to_owned()];
-    let mut option = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("--{name}={value}")));
-    option("endpoint", Some(wanted::endpoint(&order.wanted.net).to_owned()));
-    option("revision", spec.revision.clone());
-    option("subfolder", spec.path.clone());
-    if let Who::User { token_file: Some(path) } = &order.who {
-        option("token-file", Some(path.to_string_lossy().into_owned()));
-    }
-    option("read-ahead-mb", args.reader.read_ahead_mb.map(|n| n.to_string()));
-    option("event-loops", args.reader.event_loops.map(|n| n.to_string()));
-    option("stall-timeout-ms", args.reader.stall_timeout_ms.map(|n| n.to_string()));
-    words.extend(["--".to_owned(), spec.repo.to_string(), order.dir.to_string_lossy().into_owned()]);
-    words
-}
-
-/// Asks the child to end, and ends it if it does not.
-fn stop(child: &mut Child) {
-    let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
-    for _ in 0..STOP_MS_MAX / 100 {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::args::{Cli, Verb};
-    use clap::Parser;
-
-    fn mount_args(words: &[String]) -> MountArgs {
-        let words = std::iter::once("weightless".to_owned()).chain(words.iter().cloned());
-        match Cli::try_parse_from(words).unwrap().verb {
-            Verb::Mount(args) => args,
-            Verb::Host(args) => args.mount,
-            _ => unreachable!("only these two are parsed here"),
-        }
-    }
-
-    #[test]
-    fn the_background_process_is_told_exactly_what_was_asked_for() {
-        let typed = [
-            "mount",
-            "http://hub.test/datasets/a/b/tree/refs%2Fpr%2F1/-c d",
-            "/tmp/-x",
-            "--endpoint=http://hub.test",
-            "--token-file=/tmp/t",
-            "--read-ahead-mb=64",
-            "--event-loops=3",
-            "--stall-timeout-ms=1",
-        ];
-        let args = mount_args(&typed.map(String::from));
-        let first = order(&args).unwrap();
-        let again = order(&mount_args(&host_words(&args, &first))).unwrap();
-        assert_eq!(again.wanted.spec, first.wanted.spec);
-        assert_eq!(again.wanted.net.endpoint(), first.wanted.net.endpoint());
-        assert_eq!(again.dir, first.dir);
-        assert_eq!(again.who, first.who);
-        assert_eq!(format!("{:?}", again.reader), format!("{:?}", first.reader));
+/// The options that hold for a process cannot change the engine that runs: says how that is done.
+fn tell_of_reader_options(args: &MountArgs) {
+    if args.reader.read_ahead_mb.is_some() || args.reader.stall_timeout_ms.is_some() {
+        output::note(
+            "Memory and patience are settings of the engine, so these options changed nothing: weightless config set.",
+        );
     }
 }

@@ -15,12 +15,23 @@ use weightless_platform::mounts;
 /// Unmounting ends what waits, which has its own bounds; beyond this the process hangs.
 const UNMOUNT_MS_MAX: u64 = 20_000;
 
+/// Whether an engine is there is answered from memory.
+const ANSWER_MS_MAX: u64 = 1_000;
+
 pub(crate) fn run(args: &UnmountArgs) -> Outcome {
+    // An engine that died left mounts that the next one brings back: it must know that they are not wanted any more.
+    if let Err(fault) = processes::engine_if_needed(Duration::from_millis(ANSWER_MS_MAX)) {
+        tracing::warn!("{fault}");
+    }
     let chosen = match &args.target {
         Some(target) => choose(target)?,
         None => processes::all()?,
     };
-    let manner = if args.lazy { UnmountManner::Lazily } else { UnmountManner::Refuse };
+    let manner = match (args.lazy, args.force) {
+        (true, _) => UnmountManner::Lazily,
+        (_, true) => UnmountManner::Force,
+        _ => UnmountManner::Refuse,
+    };
     let format = Format::of(args.json);
     let mut done = Vec::new();
     let mut failed = Vec::new();
@@ -41,6 +52,15 @@ pub(crate) fn run(args: &UnmountArgs) -> Outcome {
         output::fault(&fault, Format::Text);
     }
     Err(last)
+}
+
+/// The one mount that `target` means.
+pub(crate) fn choose_one(target: &str) -> Outcome<Known> {
+    let mut chosen = choose(target)?;
+    match chosen.len() {
+        1 => Ok(chosen.remove(0)),
+        count => Err(Fault::new("usage", format!("{target} is mounted {count} times")).advise("Name the folder.")),
+    }
 }
 
 /// The mounts that `target` means: the one at this folder, else all of this repo (at this revision and folder, if named).

@@ -10,7 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use weightless_control::client::DeadlineStream;
+use weightless_control::{Client, Hello};
 use weightless_hub_sim::{Content, HubSim, RepoDef};
 
 /// Bounds every wait, so that a broken mount fails its test instead of holding the run.
@@ -116,6 +118,39 @@ impl World {
         path.to_str().unwrap().to_owned()
     }
 
+    /// Waits until something is so; looks often, and not for ever.
+    #[track_caller]
+    pub(crate) fn until(&self, is_so: impl Fn(&World) -> bool) {
+        let begin = Instant::now();
+        while !is_so(self) {
+            assert!(begin.elapsed() < PATIENCE, "it never came to be so: {:#?}", self.say("status --json"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The engine's socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path("run/weightless/engine.sock")
+    }
+
+    /// The engine's process.
+    pub(crate) fn engine_pid(&self) -> u64 {
+        let hello = Hello::new("test");
+        Client::connect(&self.socket(), &hello, PATIENCE).unwrap().welcome().pid.into()
+    }
+
+    /// A client of the engine's socket.
+    pub(crate) fn client(&self) -> Client<DeadlineStream> {
+        Client::connect(&self.socket(), &Hello::new("test"), PATIENCE).unwrap()
+    }
+
+    /// Kills the engine, and waits until it is gone.
+    pub(crate) fn kill_engine(&self) {
+        let watch = Watch::on(&self.socket());
+        send(self.engine_pid(), "KILL");
+        watch.until_gone();
+    }
+
     /// The mounts that `status` shows.
     pub(crate) fn status(&self) -> Vec<Value> {
         self.say("status --json").ok().json()["mounts"].as_array().unwrap().clone()
@@ -124,8 +159,9 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Also after a failed assertion; a mount that stays would keep the home.
+        // Also after a failed assertion; a mount that stays would keep the home, an engine that stays would outlive the run.
         let _ = self.say("unmount --all --lazy");
+        let _ = self.say("engine stop --force");
         for at in self.mounted() {
             let _ = Command::new("fusermount3").args(["-u", "-z"]).arg(at).status();
         }

@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::message::Method;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Asks what is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -165,7 +166,7 @@ pub enum MountState {
 }
 
 /// Mounts a repo. Mounting what is mounted there already is no error.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(default)]
 pub struct AddMount {
@@ -189,11 +190,31 @@ pub struct AddMount {
     /// Absolute path of a file with the token, instead of an account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<String>,
+    /// A token for this mount alone, instead of an account: what `HF_TOKEN` of the client holds. Kept in memory only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// Mount it again whenever the engine starts.
     pub at_login: bool,
     /// Threads that answer the kernel; the setting without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_loops: Option<u16>,
+}
+
+/// Without the token.
+impl fmt::Debug for AddMount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AddMount")
+            .field("repo", &self.repo)
+            .field("revision", &self.revision)
+            .field("subfolder", &self.subfolder)
+            .field("dir", &self.dir)
+            .field("endpoint", &self.endpoint)
+            .field("account", &self.account)
+            .field("token_file", &self.token_file)
+            .field("at_login", &self.at_login)
+            .field("event_loops", &self.event_loops)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Method for AddMount {

@@ -182,6 +182,6 @@ impl Method for GetReadme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Readme {
-    /// Markdown, cut at 256 KiB; `None` if there is none.
+    /// Markdown, cut at 128 KiB; `None` if there is none.
     pub markdown: Option<String>,
 }

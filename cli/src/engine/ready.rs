@@ -1,5 +1,5 @@
-//! How a background process tells its parent how the start went: one JSON line on its standard output, which is a pipe until
-//! then and the log afterwards. Carries no token.
+//! How an engine in the background tells whoever started it how that went: one JSON line on its standard output, which is a
+//! pipe until then and the log afterwards.
 
 use crate::exit::Outcome;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,19 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
-use weightless_control::{Fault, MESSAGE_BYTES_MAX, MountStatus};
+use weightless_control::{Fault, MESSAGE_BYTES_MAX};
 
 /// How the start went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// Files can be read.
-    Ready(Box<Started>),
-    /// Nothing is mounted.
+    /// An engine answers: this one, or one that was there already. What there is to say of the start, a sentence each.
+    Ready(Vec<String>),
+    /// None does.
     Failed(Fault),
 }
 
-/// A mount that is ready.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Started {
-    /// The mount.
-    pub(crate) mount: MountStatus,
-    /// What else there is to say, a sentence each.
-    pub(crate) notes: Vec<String>,
-}
-
-/// Writes the report. Fails if nobody reads it any more: the parent was killed or gave up, and the mount must not stay.
+/// Writes the report. Fails if nobody reads it any more.
 pub(crate) fn send(report: &Report, mut pipe: impl Write) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
@@ -37,7 +28,7 @@ pub(crate) fn send(report: &Report, mut pipe: impl Write) -> io::Result<()> {
 }
 
 /// Waits for the report, at most `limit`. `None`: no report in that time.
-pub(crate) fn receive(pipe: impl Read + Send + 'static, limit: Duration) -> Option<Outcome<Started>> {
+pub(crate) fn receive(pipe: impl Read + Send + 'static, limit: Duration) -> Option<Outcome<Vec<String>>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut line = String::new();
@@ -46,9 +37,9 @@ pub(crate) fn receive(pipe: impl Read + Send + 'static, limit: Duration) -> Opti
     });
     let report = receiver.recv_timeout(limit).ok()?;
     Some(match report {
-        Some(Report::Ready(started)) => Ok(*started),
+        Some(Report::Ready(notes)) => Ok(notes),
         Some(Report::Failed(fault)) => Err(fault),
-        None => Err(Fault::new("internal", "the background process ended before the mount was ready")),
+        None => Err(Fault::new("internal", "the engine ended before it was ready")),
     })
 }
 
@@ -69,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_host_that_dies_or_babbles_is_an_error_and_a_silent_one_no_hang() {
-        let code = |outcome: Option<Outcome<Started>>| outcome.unwrap().unwrap_err().code;
+        let code = |outcome: Option<Outcome<Vec<String>>>| outcome.unwrap().unwrap_err().code;
         assert_eq!(code(receive(io::empty(), LIMIT)), "internal");
         assert_eq!(code(receive(&b"thread panicked"[..], LIMIT)), "internal");
         assert_eq!(code(receive(io::repeat(b'x'), LIMIT)), "internal");

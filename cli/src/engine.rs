@@ -1,0 +1,252 @@
+//! The engine process: owns the mounts of its user, their memory, accounts and settings, and answers for them on a socket.
+//!
+//! | file | noun |
+//! | --- | --- |
+//! | `host` | [`Host`](host::Host): what the engine is made of and does when asked |
+//! | `mounts`, `hosted`, `order`, `place` | which mounts there are; one that is there; one that is wanted; its folder |
+//! | `hubs` | who asks which Hub |
+//! | `events`, `figures`, `meter` | what is told to clients that listen; how much and how fast |
+//! | `questions`, `doctor`, `diagnostics` | what needs no mount |
+//! | `control`, `answer` | the socket; from a request to its reply |
+//! | `record`, `lock`, `ready`, `signals` | what stays on disk; being the only one; how the start went; how it ends |
+//!
+//! Life: lock taken → settings read → socket opened → announced → what was mounted before is mounted again → serving, until a
+//! signal, a request, or a while with neither mounts nor clients → everything unmounted.
+
+mod answer;
+pub(crate) mod control;
+mod diagnostics;
+mod doctor;
+mod events;
+mod figures;
+pub(crate) mod host;
+mod hosted;
+mod hubs;
+pub(crate) mod lock;
+mod meter;
+mod mounts;
+pub(crate) mod order;
+mod place;
+mod questions;
+pub(crate) mod ready;
+pub(crate) mod record;
+mod signals;
+
+use crate::exit::{Outcome, fault, io_fault};
+use crate::{env, paths, processes, ram, wanted};
+use control::Server;
+use host::{Adopted, Host};
+use order::Who;
+use record::Record;
+use signals::Signals;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Runtime;
+use weightless_control::{AddMount, Fault, Mounted};
+use weightless_core::accounts::{AccountBook, OsKeychain};
+use weightless_core::settings::{Machine, SettingsFile};
+use weightless_core::{Error, ErrorKind};
+
+/// An engine without mounts and clients ends after this long: soon, since starting one takes a blink.
+const IDLE_MS: u64 = 3_000;
+/// How often the settings file is looked at for changes by hand.
+const SETTINGS_LOOK_MS: u64 = 2_000;
+/// At the end, how long tasks that still run are waited for.
+const RUNTIME_END_MS: u64 = 1_000;
+
+/// What an engine is told by whoever starts it.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Where it listens.
+    socket: PathBuf,
+    /// What it leaves of its mounts.
+    record_path: PathBuf,
+    /// Where mounts wanted at login are kept.
+    login_path: Option<PathBuf>,
+    /// The settings file.
+    settings_path: PathBuf,
+    /// Settings of the command line, by the names of their environment variables: they win over both.
+    overrides: Vec<(&'static str, String)>,
+    /// Its log file, where it has one.
+    log: Option<PathBuf>,
+    /// Its whole life is this mount; without one it serves whoever asks.
+    only: Option<AddMount>,
+    /// Nobody asks the Hub by default, whatever the environment holds.
+    is_anonymous: bool,
+}
+
+impl Options {
+    /// The engine of this user.
+    pub(crate) fn for_user(log: PathBuf, overrides: Vec<(&'static str, String)>) -> Outcome<Self> {
+        let dir = paths::runtime_dir()?;
+        Ok(Options {
+            socket: dir.join(paths::ENGINE_SOCKET),
+            record_path: dir.join(paths::ENGINE_RECORD),
+            login_path: Some(paths::state_dir()?.join("mounts.json")),
+            settings_path: paths::settings_file()?,
+            overrides,
+            log: Some(log),
+            only: None,
+            is_anonymous: false,
+        })
+    }
+
+    /// An engine for one mount, in a terminal.
+    pub(crate) fn for_mount(only: AddMount, overrides: Vec<(&'static str, String)>) -> Outcome<Self> {
+        let dir = paths::runtime_dir()?;
+        let pid = std::process::id();
+        Ok(Options {
+            socket: dir.join(format!("{pid}.sock")),
+            record_path: dir.join(format!("{pid}.json")),
+            login_path: None,
+            settings_path: paths::settings_file()?,
+            overrides,
+            log: None,
+            only: Some(only),
+            is_anonymous: false,
+        })
+    }
+
+    /// Nobody asks.
+    #[cfg(feature = "demo")]
+    pub(crate) fn anonymous(self) -> Self {
+        Options { is_anonymous: true, ..self }
+    }
+
+    fn who(&self) -> Who {
+        if self.is_anonymous { Who::Nobody } else { Who::Default }
+    }
+
+    fn accounts(&self) -> Outcome<AccountBook> {
+        let path = paths::state_dir()?.join("accounts.json");
+        AccountBook::open(path, Arc::new(OsKeychain::new())).map_err(fault)
+    }
+
+    fn settings(&self) -> Outcome<SettingsFile> {
+        let machine = Machine {
+            ram_bytes: ram::usable_bytes(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            home: paths::home().ok(),
+        };
+        let over = |name: &str| {
+            let given = self.overrides.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
+            given.or_else(|| env(name))
+        };
+        SettingsFile::load(self.settings_path.clone(), &over, machine).map_err(fault)
+    }
+}
+
+/// Runs an engine to its end. `announce` is called once it can be asked, with the mount that it is for, if it is for one, and
+/// what there is to say of the start; if that fails, everything is undone.
+pub(crate) fn run(options: &Options, announce: impl FnOnce(Option<Mounted>, Vec<String>) -> Outcome) -> Outcome {
+    let runtime = wanted::runtime()?;
+    let outcome = runtime.block_on(live(options, &runtime, announce));
+    runtime.shutdown_timeout(Duration::from_millis(RUNTIME_END_MS));
+    outcome
+}
+
+async fn live(
+    options: &Options,
+    runtime: &Runtime,
+    announce: impl FnOnce(Option<Mounted>, Vec<String>) -> Outcome,
+) -> Outcome {
+    let mut signals = Signals::listen().map_err(|error| io_fault("listening to signals", &error))?;
+    let last = Record::read(&options.record_path);
+    let record = Record::after(last.as_ref(), std::process::id(), unix_s(SystemTime::now()));
+    let is_dying = record.is_dying();
+    let host = Host::new(options, options.settings()?, record, runtime.handle().clone())?;
+    let notes = blocking(processes::clear_dead).await??;
+    let adopted = adopt(&host, options, last.unwrap_or_default());
+    let mounted = match &options.only {
+        Some(only) => tokio::select! {
+            mounted = host.add(only) => Some(mounted?),
+            name = signals.next() => {
+                host.close().await;
+                return Err(Fault::new("interrupted", format!("stopped by {name}")));
+            }
+        },
+        None => None,
+    };
+    let server = match Server::open(options.socket.clone(), host.clone()) {
+        Ok(server) => server,
+        Err(error) => {
+            host.close().await;
+            return Err(io_fault("the control socket", &error));
+        }
+    };
+    host.keep();
+    for note in &notes {
+        tracing::warn!("{note}");
+    }
+    if let Err(fault) = announce(mounted, notes) {
+        host.close().await;
+        server.close().await;
+        return Err(fault);
+    }
+    restore(&host, adopted, is_dying);
+
+    tokio::select! {
+        name = signals.next() => tracing::info!("ending: {name}"),
+        () = host.stop.notified() => tracing::info!("ending: asked to"),
+        () = idle(&host, &server, options.only.is_some()) => tracing::info!("ending: nothing to do"),
+        () = look_at_settings(&host) => {}
+        () = host.figures.run(&host) => {}
+    }
+    host.close().await;
+    server.close().await;
+    Ok(())
+}
+
+/// What an engine before had that ended in no order, and what is wanted at login: listed before the first look at the list.
+fn adopt(host: &Host, options: &Options, last: Record) -> Vec<Adopted> {
+    let login = options.login_path.as_deref().and_then(Record::read).unwrap_or_default();
+    last.mounts.iter().chain(&login.mounts).filter_map(|request| host.adopt(request)).collect()
+}
+
+/// Mounts it. After too many deaths in a row it is listed and not touched.
+fn restore(host: &Arc<Host>, adopted: Vec<Adopted>, is_dying: bool) {
+    for adopted in adopted {
+        if is_dying {
+            let sentence = "the engine ended three times within a minute, so nothing is mounted by itself";
+            let fault = Fault::new("internal", sentence).advise("weightless engine log may say why; then mount again.");
+            host.leave_failed(&adopted, fault);
+        } else {
+            tokio::spawn(host.clone().restore(adopted));
+        }
+    }
+}
+
+/// Resolves once there has been nothing to do for a while. An engine for one mount ends with it.
+async fn idle(host: &Host, server: &Server, is_for_one: bool) {
+    let mut idle_ms = 0;
+    let step_ms = 100;
+    loop {
+        tokio::time::sleep(Duration::from_millis(step_ms)).await;
+        let is_idle = host.mounts.is_empty() && (is_for_one || server.clients() == 0);
+        idle_ms = if is_idle { idle_ms + step_ms } else { 0 };
+        if is_for_one && is_idle || idle_ms >= IDLE_MS {
+            return;
+        }
+    }
+}
+
+/// Takes over changes that somebody makes to the file by hand; never resolves.
+async fn look_at_settings(host: &Arc<Host>) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(SETTINGS_LOOK_MS)).await;
+        let host = host.clone();
+        let _ = tokio::task::spawn_blocking(move || host.reload_settings()).await;
+    }
+}
+
+/// Runs what blocks for some milliseconds away from the runtime's own threads.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Outcome<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| fault(Error::new(ErrorKind::Internal, "the engine").because(error)))
+}
+
+fn unix_s(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,437 @@
+//! What the engine is made of, and what it does when it is asked: one [`Host`] a process. Knows no socket and no line of the
+//! protocol, only its types.
+
+use super::events::Events;
+use super::figures::Figures;
+use super::hosted::Hosted;
+use super::hubs::Hubs;
+use super::mounts::{Claim, Mounts, SlotId};
+use super::order::Order;
+use super::place::Place;
+use super::record::Record;
+use super::{Options, unix_s};
+use crate::exit::{Outcome, fault, io_fault};
+use crate::log;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use url::Url;
+use weightless_control::mounts::WEIGHT_MAX;
+use weightless_control::settings::SettingsReply;
+use weightless_control::upkeep::{Done, Pause, Stop};
+use weightless_control::{
+    AddMount, EngineStatus, Event, Fault, MountStatus, Mounted, SetMount, StatusReply, Unmount, UnmountManner,
+    Unmounted,
+};
+use weightless_core::engine::{Engine, EngineConfig};
+use weightless_core::reader::ReaderConfig;
+use weightless_core::settings::{Resolved, SettingsFile};
+
+/// How long a mount may take to be made: the Hub's answers with their own retries, and the kernel's.
+const START_MS_MAX: u64 = 60_000;
+/// First pause before a mount that is wanted and failed is tried again; doubles up to the second.
+const RETRY_MS_MIN: u64 = 5_000;
+/// See [`RETRY_MS_MIN`].
+const RETRY_MS_MAX: u64 = 300_000;
+
+/// A mount that was taken over and is not made yet.
+#[derive(Debug)]
+pub(crate) struct Adopted {
+    id: SlotId,
+    order: Order,
+    cancel: Arc<Notify>,
+}
+
+/// The engine of a process.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(super) engine: Engine,
+    pub(super) hubs: Hubs,
+    pub(super) mounts: Mounts,
+    pub(super) events: Events,
+    pub(super) figures: Figures,
+    /// Held for a look or a change, and for the write of a small file; std because never across a wait.
+    settings: Mutex<SettingsFile>,
+    /// What is written when mounts come and go; gone once the engine ends, so that its last unmounts are not.
+    record: Mutex<Option<Record>>,
+    record_path: PathBuf,
+    /// Where mounts that are wanted at login are kept; none for an engine that is nobody's but a terminal's.
+    login_path: Option<PathBuf>,
+    started: SystemTime,
+    log: String,
+    is_paused: AtomicBool,
+    pub(super) stop: Notify,
+    keeps_mounts: AtomicBool,
+}
+
+impl Host {
+    /// Makes an engine that mounts nothing yet.
+    pub(crate) fn new(
+        options: &Options,
+        settings: SettingsFile,
+        record: Record,
+        runtime: Handle,
+    ) -> Outcome<Arc<Self>> {
+        let resolved = settings.resolved();
+        log::set_filter(&resolved.log_filter());
+        let hubs = Hubs::new(options.accounts()?, options.who());
+        // A configuration that cannot be is told now and not at the first mount.
+        hubs.net(&resolved, None)?;
+        let config = EngineConfig { reader: reader_config(&resolved) };
+        let engine = Engine::new(config, runtime).map_err(fault)?;
+        Ok(Arc::new(Host {
+            engine,
+            hubs,
+            mounts: Mounts::default(),
+            events: Events::new(),
+            figures: Figures::default(),
+            settings: Mutex::new(settings),
+            record: Mutex::new(Some(record)),
+            record_path: options.record_path.clone(),
+            login_path: options.login_path.clone(),
+            started: SystemTime::now(),
+            log: options.log.as_ref().map(|log| log.to_string_lossy().into_owned()).unwrap_or_default(),
+            is_paused: AtomicBool::new(false),
+            stop: Notify::new(),
+            keeps_mounts: AtomicBool::new(false),
+        }))
+    }
+
+    /// What is mounted.
+    pub(crate) fn status(&self) -> StatusReply {
+        let stats = self.engine.reader().stats();
+        StatusReply {
+            engine: EngineStatus {
+                pid: std::process::id(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                started_unix_s: unix_s(self.started),
+                budget_bytes: self.settings().resolved().budget_bytes,
+                held_bytes: stats.map_or(0, |stats| stats.charged_bytes),
+                is_paused: self.is_paused.load(Ordering::Relaxed),
+                log: self.log.clone(),
+            },
+            mounts: self.mounts.statuses(),
+        }
+    }
+
+    /// Mounts, or finds that it is mounted.
+    pub(crate) async fn add(self: &Arc<Self>, request: &AddMount) -> Outcome<Mounted> {
+        let order = self.order(request)?;
+        let (id, cancel) = match self.mounts.claim(&order).await? {
+            Claim::Mine(id, cancel) => (id, cancel),
+            Claim::There(hosted) => {
+                if order.at_login {
+                    hosted.set_at_login(true);
+                    self.changed(&hosted);
+                }
+                return Ok(Mounted { mount: hosted.status(), is_old: true, notes: Vec::new() });
+            }
+        };
+        match self.start(id, order.clone(), &cancel).await {
+            Ok((hosted, notes)) => Ok(Mounted { mount: hosted.status(), is_old: false, notes }),
+            Err(fault) => {
+                if self.mounts.release(id) {
+                    self.events.tell(Event::MountGone { dir: order.dir.to_string_lossy().into_owned() });
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// Takes over a mount of an engine before this one, or one that is wanted at login: it is listed from now on. `None` if it
+    /// makes no sense any more, or its place is taken.
+    pub(crate) fn adopt(&self, request: &AddMount) -> Option<Adopted> {
+        let order = self.order(request).ok()?;
+        match self.mounts.try_claim(&order) {
+            Ok(Some(Claim::Mine(id, cancel))) => Some(Adopted { id, order, cancel }),
+            _ => None,
+        }
+    }
+
+    /// Mounts what was adopted; keeps trying while it is wanted.
+    pub(crate) async fn restore(self: Arc<Self>, Adopted { id, order, cancel }: Adopted) {
+        let mut pause_ms = RETRY_MS_MIN;
+        while let Err(fault) = self.start(id, order.clone(), &cancel).await {
+            let dir = order.dir.to_string_lossy().into_owned();
+            tracing::warn!(dir, code = fault.code, "{fault}");
+            self.events.notice(Some(&dir), &fault);
+            self.fail(id, fault);
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+            pause_ms = (pause_ms * 2).min(RETRY_MS_MAX);
+            if !self.mounts.again(id, &cancel) {
+                return;
+            }
+        }
+    }
+
+    /// Lists what was adopted without trying it.
+    pub(crate) fn leave_failed(&self, adopted: &Adopted, fault: Fault) {
+        self.fail(adopted.id, fault);
+    }
+
+    fn fail(&self, id: SlotId, fault: Fault) {
+        self.mounts.failed(id, fault);
+        self.keep();
+    }
+
+    fn order(&self, request: &AddMount) -> Outcome<Order> {
+        let resolved = self.settings().resolved();
+        let endpoint = self.hubs.net(&resolved, None)?.endpoint().clone();
+        self.hubs.order(Order::read(request, &endpoint, &resolved.mount_folder)?)
+    }
+
+    /// From a claimed place to a mount that is listed.
+    async fn start(self: &Arc<Self>, id: SlotId, order: Order, cancel: &Notify) -> Outcome<(Arc<Hosted>, Vec<String>)> {
+        let title = order.title();
+        self.tell_mount(&order.status(weightless_control::MountState::Starting));
+        let made = tokio::select! {
+            made = timeout(Duration::from_millis(START_MS_MAX), self.make(order)) => made,
+            () = cancel.notified() => return Err(Fault::new("interrupted", format!("{title}: called off"))),
+        };
+        let (hosted, notes) = made.unwrap_or_else(|_| {
+            Err(Fault::new("deadline", format!("{title}: not mounted within {} s", START_MS_MAX / 1000)))
+        })?;
+        let hosted = Arc::new(hosted);
+        if !self.mounts.ready(id, &hosted) {
+            hosted.unmount(UnmountManner::Force).await?;
+            return Err(Fault::new("interrupted", format!("{title}: called off")));
+        }
+        tracing::info!(mount = title, commit = hosted.mount().commit(), dir = hosted.dir(), "mounted");
+        tokio::spawn(self.clone().watch(id, hosted.clone()));
+        self.events.forget(&hosted.dir());
+        self.changed(&hosted);
+        Ok((hosted, notes))
+    }
+
+    async fn make(&self, order: Order) -> Outcome<(Hosted, Vec<String>)> {
+        let place = Place::prepare(&order.dir)?;
+        let resolved = self.settings().resolved();
+        let hub = self.hubs.hub(&self.engine, &resolved, &order).await?;
+        let mount = self.engine.mount(&hub, order.spec.clone()).await.map_err(fault)?;
+        if self.is_paused.load(Ordering::Relaxed) {
+            mount.set_paused(true);
+        }
+        let loops = order.event_loops.map_or(resolved.event_loops, usize::from);
+        Hosted::start(order, mount, place, loops).await
+    }
+
+    /// Waits for the end of a mount, whoever ends it.
+    async fn watch(self: Arc<Self>, id: SlotId, hosted: Arc<Hosted>) {
+        hosted.ended().await;
+        hosted.leave();
+        let dir = hosted.dir();
+        tracing::info!(dir, "unmounted");
+        if self.mounts.release(id) {
+            self.events.forget(&dir);
+            self.events.tell(Event::MountGone { dir });
+            self.keep();
+        }
+    }
+
+    /// Unmounts.
+    pub(crate) async fn remove(&self, request: Unmount) -> Outcome<Unmounted> {
+        let Unmount { dir, manner } = request;
+        if self.mounts.give_up(&dir) {
+            self.events.forget(&dir);
+            self.events.tell(Event::MountGone { dir: dir.clone() });
+            self.keep();
+            return Ok(Unmounted { dir });
+        }
+        let (id, hosted) = self.mounts.at(&dir)?;
+        hosted.unmount(manner).await?;
+        // One that was taken away lazily serves who has files open, and is listed until it ends.
+        if manner == UnmountManner::Refuse && self.mounts.release(id) {
+            self.events.forget(&dir);
+            self.events.tell(Event::MountGone { dir: dir.clone() });
+        }
+        self.keep();
+        Ok(Unmounted { dir })
+    }
+
+    /// Changes a mount.
+    pub(crate) fn set(&self, request: &SetMount) -> Outcome<MountStatus> {
+        if request.weight.is_some_and(|weight| !(1..=WEIGHT_MAX).contains(&weight)) {
+            return Err(Fault::new("usage", format!("a mount's share is 1 to {WEIGHT_MAX}")));
+        }
+        let (_, hosted) = self.mounts.at(&request.dir)?;
+        if let Some(at_login) = request.at_login {
+            hosted.set_at_login(at_login);
+        }
+        if let Some(paused) = request.paused {
+            hosted.set_paused(paused, self.is_paused.load(Ordering::Relaxed));
+        }
+        if let Some(weight) = request.weight {
+            hosted.set_weight(weight);
+        }
+        self.changed(&hosted);
+        Ok(hosted.status())
+    }
+
+    /// Pauses all network, or goes on.
+    pub(crate) fn pause(&self, request: &Pause) -> Done {
+        if self.is_paused.swap(request.paused, Ordering::Relaxed) != request.paused {
+            tracing::info!(paused = request.paused, "all network");
+            for hosted in self.mounts.hosted() {
+                hosted.set_all_paused(request.paused);
+            }
+            self.events.tell(Event::Paused { paused: request.paused });
+        }
+        Done {}
+    }
+
+    /// The settings.
+    pub(crate) fn settings_reply(&self) -> SettingsReply {
+        self.settings().reply()
+    }
+
+    /// Changes settings, all or none, and lets them take effect.
+    pub(crate) fn set_settings(&self, changes: &serde_json::Map<String, serde_json::Value>) -> Outcome<SettingsReply> {
+        let mut settings = self.settings();
+        settings.set(changes).map_err(|problems| {
+            let sentences: Vec<String> =
+                problems.iter().map(|problem| format!("{}: {}", problem.setting, problem.sentence)).collect();
+            let mut fault = Fault::new("settings_invalid", sentences.join("; ")).advise("Nothing was changed.");
+            fault.problems = problems;
+            fault
+        })?;
+        let reply = settings.reply();
+        drop(settings);
+        self.apply(&reply)?;
+        Ok(reply)
+    }
+
+    /// Takes over what somebody wrote into the settings file.
+    pub(crate) fn reload_settings(&self) {
+        let mut settings = self.settings();
+        let changed = settings.reload();
+        let reply = settings.reply();
+        drop(settings);
+        match changed {
+            Ok(true) => {
+                tracing::info!("the settings file has changed");
+                if let Err(fault) = self.apply(&reply) {
+                    self.events.notice(None, &fault);
+                }
+            }
+            Ok(false) => {}
+            Err(error) => self.events.notice(None, &fault(error)),
+        }
+    }
+
+    fn apply(&self, reply: &SettingsReply) -> Outcome {
+        let resolved = self.settings().resolved();
+        log::set_filter(&resolved.log_filter());
+        self.engine.reader().set_limits(reader_config(&resolved).limits).map_err(fault)?;
+        self.hubs.renew(&resolved)?;
+        self.events.tell(Event::Settings { settings: Box::new(reply.clone()) });
+        Ok(())
+    }
+
+    /// Ends the engine, if nobody uses it or if it must be.
+    pub(crate) fn ask_to_stop(&self, request: &Stop) -> Outcome<Done> {
+        let open: u64 = self.mounts.statuses().iter().map(|mount| mount.open_files).sum();
+        if open > 0 && !request.force {
+            return Err(Fault::new("mount_point_busy", format!("{open} files are open"))
+                .advise("Close what uses them, or say that it must end all the same: --force."));
+        }
+        self.keeps_mounts.store(request.keep_mounts, Ordering::Relaxed);
+        self.stop.notify_one();
+        Ok(Done {})
+    }
+
+    /// Ends all mounts. What is to come back stays in the record.
+    pub(crate) async fn close(&self) {
+        let keeps_mounts = self.keeps_mounts.load(Ordering::Relaxed);
+        if keeps_mounts {
+            self.keep();
+        }
+        // From here on nothing is written: that mounts go now does not mean that nobody wants them.
+        self.record().take();
+        let ending: Vec<_> = self
+            .mounts
+            .close()
+            .into_iter()
+            .filter(|hosted| !hosted.is_stopping())
+            .map(|hosted| tokio::spawn(async move { hosted.end().await }))
+            .collect();
+        for end in ending {
+            let _ = end.await;
+        }
+        self.engine.shut_down();
+        if !keeps_mounts {
+            super::record::remove(&self.record_path);
+        }
+    }
+
+    /// The figures of this moment.
+    pub(crate) fn stats(&self) -> weightless_control::stats::Stats {
+        self.figures.stats(self)
+    }
+
+    /// Memory for file content.
+    pub(super) fn budget_bytes(&self) -> u64 {
+        self.settings().resolved().budget_bytes
+    }
+
+    /// The settings as they hold now.
+    pub(super) fn resolved(&self) -> Resolved {
+        self.settings().resolved()
+    }
+
+    /// The Hub of the settings, asked as the default account; for questions that need no mount.
+    pub(super) async fn default_hub(&self, endpoint: Option<&str>) -> Outcome<Arc<weightless_core::hub::Hub>> {
+        let resolved = self.resolved();
+        self.hubs.default_hub(&self.engine, &resolved, endpoint).await
+    }
+
+    /// The address of the Hub of the settings.
+    pub(super) fn endpoint(&self) -> Outcome<Url> {
+        Ok(self.hubs.net(&self.resolved(), None)?.endpoint().clone())
+    }
+
+    /// A mount has changed: everybody is told, and the disk.
+    fn changed(&self, hosted: &Hosted) {
+        self.tell_mount(&hosted.status());
+        self.keep();
+    }
+
+    fn tell_mount(&self, status: &MountStatus) {
+        self.events.tell(Event::Mount { mount: Box::new(status.clone()) });
+    }
+
+    /// Writes down what is mounted.
+    pub(super) fn keep(&self) {
+        let mut record = self.record();
+        let Some(record) = record.as_mut() else { return };
+        record.mounts = self.mounts.wanted(false);
+        let written = record.write(&self.record_path).map_err(|error| io_fault(self.record_path.display(), &error));
+        let login = self.login_path.as_ref().map(|path| {
+            let login = Record { mounts: self.mounts.wanted(true), ..Record::default() };
+            login.write(path).map_err(|error| io_fault(path.display(), &error))
+        });
+        for fault in [Some(written), login].into_iter().flatten().filter_map(Result::err) {
+            tracing::warn!("{fault}");
+            self.events.notice(None, &fault);
+        }
+    }
+
+    fn record(&self) -> MutexGuard<'_, Option<Record>> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settings(&self) -> MutexGuard<'_, SettingsFile> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the reader is told.
+fn reader_config(resolved: &Resolved) -> ReaderConfig {
+    let mut config = ReaderConfig::default();
+    config.limits.budget_bytes = resolved.budget_bytes;
+    config.limits.stall_ms = resolved.stall_ms;
+    config
+}

@@ -1,0 +1,181 @@
+//! One mount that is there: its repo, its place in the system, its way out.
+
+use super::order::Order;
+use super::place::Place;
+use super::{blocking, unix_s};
+use crate::exit::{Outcome, fault};
+use crate::output;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use weightless_control::{MountState, MountStatus, UnmountManner};
+use weightless_core::mount::Mount;
+use weightless_platform::{MountOptions, OsMount, driver, mounts};
+
+/// A mount of this process.
+#[derive(Debug)]
+pub(crate) struct Hosted {
+    /// What was asked for.
+    order: Order,
+    mount: Arc<Mount>,
+    os: OsMount,
+    mounted_at: SystemTime,
+    at_login: AtomicBool,
+    is_paused: AtomicBool,
+    weight: AtomicU32,
+    is_stopping: AtomicBool,
+    /// Taken, and with it the folders that were made removed, as soon as nothing is mounted there; std because it is held
+    /// for that only.
+    place: Mutex<Option<Place>>,
+}
+
+impl Hosted {
+    /// Mounts `mount` at `place`. Says what was cleared from there.
+    pub(crate) async fn start(
+        order: Order,
+        mount: Arc<Mount>,
+        place: Place,
+        loops: usize,
+    ) -> Outcome<(Self, Vec<String>)> {
+        let options = MountOptions { threads: loops, ..MountOptions::default() };
+        let os = {
+            let (mount, dir) = (mount.clone(), place.dir().to_owned());
+            blocking(move || driver::check().and_then(|()| OsMount::start(mount, &dir, &options)))
+                .await?
+                .map_err(fault)?
+        };
+        let cleared = (os.cleared() > 0).then(|| format!("cleared a dead mount at {}", order.dir.display()));
+        let hosted = Hosted {
+            at_login: AtomicBool::new(order.at_login),
+            order,
+            mount,
+            os,
+            mounted_at: SystemTime::now(),
+            is_paused: AtomicBool::new(false),
+            weight: AtomicU32::new(1),
+            is_stopping: AtomicBool::new(false),
+            place: Mutex::new(Some(place)),
+        };
+        Ok((hosted, cleared.into_iter().collect()))
+    }
+
+    /// What was asked for, with what was changed since.
+    pub(crate) fn order(&self) -> Order {
+        Order { at_login: self.at_login.load(Ordering::Relaxed), ..self.order.clone() }
+    }
+
+    /// Its repo.
+    pub(crate) fn mount(&self) -> &Arc<Mount> {
+        &self.mount
+    }
+
+    /// The mount point as the system knows it.
+    pub(crate) fn dir(&self) -> String {
+        self.os.at().to_string_lossy().into_owned()
+    }
+
+    /// Resolves when the mount is over, whoever ended it.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.os.ended()
+    }
+
+    /// Whether it is on its way out.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// What is to be told of it.
+    pub(crate) fn status(&self) -> MountStatus {
+        let counters = self.mount.counters();
+        let totals = self.mount.totals();
+        let state = if self.is_stopping() { MountState::Stopping } else { MountState::Ready };
+        MountStatus {
+            repo: self.mount.repo().to_string(),
+            revision: self.mount.revision().to_owned(),
+            commit: self.mount.commit().to_owned(),
+            dir: self.dir(),
+            pid: Some(std::process::id()),
+            mounted_unix_s: unix_s(self.mounted_at),
+            bytes_delivered: counters.delivered_bytes.load(Ordering::Relaxed),
+            bytes_fetched: counters.fetched_bytes.load(Ordering::Relaxed),
+            open_files: self.mount.open_files() as u64,
+            files: totals.files,
+            size_bytes: totals.bytes,
+            is_paused: self.is_paused.load(Ordering::Relaxed),
+            weight: self.weight.load(Ordering::Relaxed),
+            ..self.order().status(state)
+        }
+    }
+
+    /// Whether the engine mounts it whenever it starts.
+    pub(crate) fn set_at_login(&self, at_login: bool) {
+        self.at_login.store(at_login, Ordering::Relaxed);
+    }
+
+    /// Whether its reads fail at once that need the network. `all` says so for every mount.
+    pub(crate) fn set_paused(&self, paused: bool, all: bool) {
+        self.is_paused.store(paused, Ordering::Relaxed);
+        self.mount.set_paused(paused || all);
+    }
+
+    /// Everything is paused, or goes on but for what is paused by itself.
+    pub(crate) fn set_all_paused(&self, all: bool) {
+        self.mount.set_paused(all || self.is_paused.load(Ordering::Relaxed));
+    }
+
+    /// Its share of the memory.
+    pub(crate) fn set_weight(&self, weight: u32) {
+        self.weight.store(weight, Ordering::Relaxed);
+        self.mount.set_weight(weight);
+    }
+
+    /// Takes the mount away.
+    pub(crate) async fn unmount(&self, manner: UnmountManner) -> Outcome {
+        self.is_stopping.store(true, Ordering::Release);
+        let unmounted = match manner {
+            UnmountManner::Refuse => self.os.unmount().await.map_err(fault),
+            UnmountManner::Lazily => self.detach().await,
+            UnmountManner::Force => self.os.unmount_lazily().await.map_err(fault),
+        };
+        match unmounted {
+            Ok(()) => {
+                tracing::info!(dir = self.dir(), ?manner, "unmounted");
+                self.leave();
+                Ok(())
+            }
+            Err(fault) => {
+                self.is_stopping.store(false, Ordering::Release);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Takes the mount out of the tree, also if it is in use: the process is about to end. Who holds it is said.
+    pub(crate) async fn end(&self) {
+        let Err(busy) = self.unmount(UnmountManner::Refuse).await else { return };
+        output::note(format_args!("{busy}"));
+        for holder in &busy.holders {
+            output::note(format_args!("  {holder}"));
+        }
+        output::note("It is taken away all the same; what still has files open gets errors.");
+        if let Err(fault) = self.unmount(UnmountManner::Force).await {
+            tracing::error!(code = fault.code, dir = self.dir(), "the mount stays");
+        }
+    }
+
+    /// The mount is over: what was made for it goes.
+    pub(crate) fn leave(&self) {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Takes the folder away and goes on serving who has files open; the kernel ends the mount when the last one closes.
+    async fn detach(&self) -> Outcome {
+        let at = self.os.at().to_owned();
+        blocking(move || match mounts::find(&at)? {
+            Some(entry) => mounts::unmount(&entry, mounts::Unmount::Lazy),
+            None => Ok(()),
+        })
+        .await?
+        .map_err(fault)
+    }
+}

@@ -1,0 +1,104 @@
+//! What an engine leaves on disk of its mounts: so that after its death the next one knows which dead mounts are its own to
+//! clear, and what to mount again. A clean end leaves nothing but what was wanted at login. Never holds a token.
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use weightless_control::{AddMount, MESSAGE_BYTES_MAX};
+
+/// An engine that died this often within [`DEATHS_S`] mounts nothing by itself any more: what it mounts may be what kills it.
+const DEATHS_MAX: usize = 3;
+/// See [`DEATHS_MAX`].
+const DEATHS_S: u64 = 60;
+
+/// What is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Record {
+    /// The engine that wrote it.
+    pub(crate) pid: u32,
+    /// When it and those before it started that did not end in order, in seconds since 1970.
+    pub(crate) starts_unix_s: Vec<u64>,
+    /// What is mounted, without tokens.
+    pub(crate) mounts: Vec<AddMount>,
+}
+
+impl Record {
+    /// The record of an engine that starts now, after one that left `last`.
+    pub(crate) fn after(last: Option<&Record>, pid: u32, now_unix_s: u64) -> Self {
+        let mut starts: Vec<u64> = last.map(|last| last.starts_unix_s.clone()).unwrap_or_default();
+        starts.retain(|start| now_unix_s.saturating_sub(*start) < DEATHS_S);
+        starts.push(now_unix_s);
+        Record { pid, starts_unix_s: starts, mounts: Vec::new() }
+    }
+
+    /// Whether engines died so often that this one should not mount again by itself.
+    pub(crate) fn is_dying(&self) -> bool {
+        self.starts_unix_s.len() > DEATHS_MAX
+    }
+
+    /// Writes it; it is there whole or not at all.
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let unfinished = path.with_extension("part");
+        let mut file = fs::File::create(&unfinished)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_data()?;
+        fs::rename(&unfinished, path)
+    }
+
+    /// Reads it; `None` if there is none, or none that makes sense.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let is_small = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= MESSAGE_BYTES_MAX as u64);
+        is_small.then(|| serde_json::from_slice(&fs::read(path).ok()?).ok()).flatten()
+    }
+}
+
+/// All records of a runtime folder, also of engines that are gone. What is no record is passed over.
+pub(crate) fn all(runtime_dir: &Path) -> io::Result<Vec<(PathBuf, Record)>> {
+    let paths = fs::read_dir(runtime_dir)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let records = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    Ok(records.filter_map(|path| Some((path.clone(), Record::read(&path)?))).collect())
+}
+
+/// Forgets an engine that ended in order.
+pub(crate) fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %path.display(), %error, "the record of an engine stays");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_other_files_are_passed_over() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::write(temp.path().join("1.json"), "half a rec").unwrap();
+        fs::create_dir(temp.path().join("2.json")).unwrap();
+        let path = temp.path().join("engine.json");
+        let mount = AddMount { repo: "a/b".into(), dir: Some("/m".into()), ..AddMount::default() };
+        let record = Record { pid: 7, starts_unix_s: vec![1], mounts: vec![mount] };
+        record.write(&path).unwrap();
+        assert_eq!(all(temp.path()).unwrap(), [(path.clone(), record)]);
+        remove(&path);
+        assert_eq!(all(temp.path()).unwrap(), []);
+    }
+
+    #[test]
+    fn three_deaths_in_a_minute_are_enough() {
+        let mut record = Record::after(None, 1, 1000);
+        for (now, expected) in [(1010, false), (1020, false), (1030, true), (1100, false)] {
+            assert_eq!(record.is_dying(), now == 1040, "before {now}");
+            record = Record::after(Some(&record), 1, now);
+            assert_eq!(record.is_dying(), expected, "at {now}");
+            if expected {
+                // What follows is long after.
+                record.starts_unix_s.truncate(1);
+            }
+        }
+    }
+}

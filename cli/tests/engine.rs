@@ -1,0 +1,436 @@
+//! The engine as its clients meet it: what it promises to several of them, to careless ones, to hostile ones, and after its own
+//! death. Real processes, a real socket, real mounts.
+
+mod common;
+
+use common::{MODEL_BYTES, Watch, World, said};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use weightless_control::message::RpcError;
+use weightless_control::settings::{GetSettings, SetSettings};
+use weightless_control::stats::GetStats;
+use weightless_control::upkeep::{Doctor, HopState, Pause};
+use weightless_control::{
+    AddMount, ClientError, Event, MESSAGE_BYTES_MAX, MountState, Reply, SetMount, Status, Subscribe, Unmount,
+    UnmountManner,
+};
+
+#[test]
+fn two_clients_see_the_same_and_one_sees_what_the_other_does() {
+    let world = World::new();
+    world.say("engine stop").ok();
+    world.say("mount org/model m").ok();
+    let mut script = world.client();
+    script.call(&Subscribe { stats_ms: None }).unwrap();
+    let mounts = script.call(&Status {}).unwrap().mounts;
+    assert_eq!(serde_json::to_value(&mounts).unwrap(), serde_json::to_value(world.status()).unwrap());
+
+    world.say("mount datasets/org/data d").ok();
+    world.say("unmount m").ok();
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        match script.next_event().unwrap().event {
+            Event::Mount { mount } => seen.push((mount.repo, Some(mount.state))),
+            Event::MountGone { dir } => seen.push((dir.rsplit('/').next().unwrap().to_owned(), None)),
+            _ => {}
+        }
+    }
+    let data = "datasets/org/data".to_owned();
+    assert_eq!(
+        seen,
+        [(data.clone(), Some(MountState::Starting)), (data, Some(MountState::Ready)), ("m".to_owned(), None)]
+    );
+}
+
+#[test]
+fn an_engine_without_mounts_and_clients_ends_and_the_next_command_starts_one() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let first = world.engine_pid();
+    world.say("unmount m").ok();
+    Watch::on(&world.socket()).until_gone();
+    assert!(world.left("json").is_empty() && world.left("sock").is_empty());
+    world.say("mount org/model m").ok();
+    assert_ne!(world.engine_pid(), first);
+}
+
+#[test]
+fn a_client_that_is_killed_in_the_middle_loses_nothing() {
+    let world = World::new();
+    let mut client = UnixStream::connect({
+        world.say("mount datasets/org/data d").ok();
+        world.socket()
+    })
+    .unwrap();
+    let hello =
+        r#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"client":"t","protocol_oldest":1,"protocol_newest":1}}"#;
+    let dir = world.path("m");
+    let mount = serde_json::json!({
+        "jsonrpc": "2.0", "id": 2, "method": "mounts.add",
+        "params": { "repo": "org/model", "dir": dir, "endpoint": world.hub.endpoint() },
+    });
+    writeln!(client, "{hello}\n{mount}").unwrap();
+    drop(client);
+    world.until(|world| world.mounted().len() == 2);
+    assert!(fs::read(world.path("m/config.json")).is_ok());
+}
+
+#[test]
+fn after_the_death_of_the_engine_reads_fail_and_do_not_hang() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut file = File::open(world.path("m/model.safetensors")).unwrap();
+    // A page that is touched only after the death: nothing of it is in memory.
+    let mut mapper = Command::new("python3")
+        .args(["-c", MAPPER, world.path("m/model.safetensors").to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 6];
+    mapper.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    world.kill_engine();
+    let error = file.read(&mut [0; 10]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotConnected, "{error}");
+    mapper.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(mapper.wait().unwrap().signal(), Some(7), "a mapping gives SIGBUS");
+    drop(file);
+    assert_eq!(world.status()[0]["dir"], world.path("m").to_str().unwrap());
+    world.until(|world| world.status()[0]["state"] == "ready");
+    assert_eq!(fs::read(world.path("m/model.safetensors")).unwrap().len() as u64, MODEL_BYTES);
+}
+
+const MAPPER: &str = "
+import mmap, sys
+with open(sys.argv[1], 'rb') as f:
+    m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+print('ready', flush=True)
+sys.stdin.readline()
+m[2 << 20]
+";
+
+#[test]
+fn an_engine_that_dies_again_and_again_lists_its_mounts_and_touches_none() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    for _ in 0..3 {
+        world.kill_engine();
+        world.say("status").ok();
+    }
+    let mounts = world.status();
+    assert_eq!(mounts[0]["state"], "failed", "{mounts:#?}");
+    assert!(mounts[0]["fault"]["sentence"].as_str().unwrap().contains("three times"));
+    // Asked for, it mounts.
+    world.say("mount org/model m").ok();
+    assert_eq!(world.status()[0]["state"], "ready");
+}
+
+#[test]
+fn what_is_wanted_at_login_is_mounted_by_the_next_engine() {
+    let world = World::new();
+    world.say("mount org/model m --at-login").ok();
+    world.say("mount datasets/org/data d").ok();
+    world.say("engine stop").ok();
+    assert!(world.mounted().is_empty());
+    world.say("config").ok();
+    world.until(|world| world.mounted().len() == 1);
+    assert_eq!(world.mounted(), [world.path("m")]);
+    world.say("unmount m").ok();
+    world.say("engine stop").ok();
+    world.say("config").ok();
+    assert!(world.status().is_empty(), "unmounting forgets that it was wanted");
+}
+
+#[test]
+fn a_restart_keeps_the_mounts_and_is_refused_while_files_are_open() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let first = world.engine_pid();
+    let file = File::open(world.path("m/config.json")).unwrap();
+    let refused = world.say("engine restart");
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    drop(file);
+    world.until(|world| world.status()[0]["open_files"] == 0);
+    world.say("engine restart").ok();
+    assert_ne!(world.engine_pid(), first);
+    world.until(|world| world.mounted().len() == 1);
+    assert!(fs::read(world.path("m/config.json")).is_ok());
+}
+
+#[test]
+fn another_user_cannot_connect() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    assert_eq!(fs::metadata(world.socket()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(world.path("run/weightless")).unwrap().permissions().mode() & 0o777, 0o700);
+    if !nix_is_root() {
+        return;
+    }
+    // Even where the folders let everybody through.
+    for dir in ["", "run", "run/weightless"] {
+        fs::set_permissions(world.path(dir), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
+    let connect = |as_nobody: bool| {
+        let mut command = Command::new("setpriv");
+        if as_nobody {
+            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+        }
+        said(command.args(["/usr/bin/python3", "-c", script]).arg(world.socket()))
+    };
+    assert_eq!(connect(false).code, 0, "{:#?}", connect(false));
+    assert!(connect(true).err.contains("PermissionError"), "{:#?}", connect(true));
+    fs::set_permissions(world.path("run/weightless"), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+fn nix_is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0
+}
+
+#[test]
+fn what_cannot_be_read_gets_an_error_and_a_closed_connection() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let huge = vec![b'x'; MESSAGE_BYTES_MAX + 2];
+    for message in [
+        &b"hello\n"[..],
+        b"\x00\xff\xfe\x80\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"client\":\"x\",\"protocol_oldest\":9,\"protocol_newest\":9}}\n",
+        &huge,
+    ] {
+        let mut stream = UnixStream::connect(world.socket()).unwrap();
+        // The engine may answer and close before it has taken all of a huge message.
+        let _ = stream.write_all(message);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let reply = Reply::parse(answer.strip_suffix(b"\n").unwrap_or(&answer));
+        // Closing with bytes unread resets the connection, which may take the reply along.
+        if message.len() <= MESSAGE_BYTES_MAX {
+            assert!(reply.unwrap().outcome.unwrap_err().is_fatal());
+        }
+    }
+    let mut half = UnixStream::connect(world.socket()).unwrap();
+    half.write_all(b"{\"jsonrpc\":").unwrap();
+    half.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(half.read(&mut [0; 1]).unwrap(), 0);
+    assert_eq!(world.client().call(&Status {}).unwrap().mounts.len(), 1);
+}
+
+#[test]
+fn ten_thousand_random_messages_leave_the_engine_whole() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let methods = ["status", "mounts.remove", "settings.get", "stats", "mounts.set", "pause", "nothing", "subscribe"];
+    let mut stream = None;
+    for _ in 0..10_000 {
+        let mut message = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"method":"{}","params":{{"dir":"/absent","paused":false}}}}"#,
+            next(9),
+            methods[next(methods.len())]
+        )
+        .into_bytes();
+        for _ in 0..next(3) {
+            let at = next(message.len());
+            message[at] = next(256) as u8;
+        }
+        message.push(b'\n');
+        let to = stream.get_or_insert_with(|| greeted(&world));
+        if to.write_all(&message).is_err() || next(50) == 0 {
+            stream = None;
+        }
+        if let Some(stream) = &mut stream {
+            // Takes what was answered so far, so that the engine goes on.
+            let mut answers = [0; 64 << 10];
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.read(&mut answers);
+            stream.set_nonblocking(false).unwrap();
+        }
+    }
+    let status = world.client().call(&Status {}).unwrap();
+    assert_eq!(status.mounts.len(), 1);
+    assert!(fs::read(world.path("m/config.json")).is_ok());
+}
+
+fn greeted(world: &World) -> UnixStream {
+    let mut stream = UnixStream::connect(world.socket()).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let hello =
+        r#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"client":"t","protocol_oldest":1,"protocol_newest":1}}"#;
+    writeln!(stream, "{hello}").unwrap();
+    stream
+}
+
+#[test]
+fn an_unknown_method_or_wrong_parameters_do_not_end_the_connection() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut client = world.client();
+    let wrong =
+        client.call(&SetMount { dir: world.path("m").display().to_string(), weight: Some(0), ..SetMount::default() });
+    assert!(matches!(wrong, Err(ClientError::Refused(RpcError { code: RpcError::FAULT, .. }))), "{wrong:?}");
+    assert!(client.call(&Status {}).is_ok());
+    let absent = Unmount { dir: "/absent".into(), manner: UnmountManner::Refuse };
+    assert_eq!(client.call(&absent).unwrap_err().into_fault().code, "not_mounted");
+    let relative = AddMount { repo: "org/model".into(), dir: Some("m".into()), ..AddMount::default() };
+    assert_eq!(client.call(&relative).unwrap_err().into_fault().code, "mount_point_invalid");
+}
+
+#[test]
+fn fifty_listeners_of_which_one_sleeps_hold_up_nobody() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut sleeping = world.client();
+    sleeping.call(&Subscribe { stats_ms: Some(100) }).unwrap();
+    let listeners: Vec<_> = (0..49)
+        .map(|_| {
+            let mut client = world.client();
+            client.call(&Subscribe { stats_ms: Some(100) }).unwrap();
+            client
+        })
+        .collect();
+    // More events than a listener is kept for, none of which the sleeping one takes.
+    let mut busy = world.client();
+    for round in 0..600 {
+        busy.call(&Pause { paused: round % 2 == 0 }).unwrap();
+    }
+    assert_eq!(fs::read(world.path("m/model.safetensors")).unwrap().len() as u64, MODEL_BYTES);
+    let mut lost = 0;
+    let mut listeners = listeners;
+    for client in &mut listeners {
+        client.set_limit(Duration::from_secs(20));
+        lost += client.next_event().unwrap().lost;
+    }
+    // Whoever slept gets what there is and is told how much is missing.
+    sleeping.set_limit(Duration::from_secs(20));
+    let mut pauses = 0;
+    while pauses + lost < 600 {
+        let message = sleeping.next_event().unwrap();
+        lost += message.lost;
+        pauses += u64::from(matches!(message.event, Event::Paused { .. }));
+    }
+}
+
+#[test]
+fn settings_change_at_once_and_are_refused_whole() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    world.say("config set read_ahead_mb 64 stall_timeout_ms 5000").ok();
+    assert_eq!(world.client().call(&Status {}).unwrap().engine.budget_bytes, 64 << 20);
+    assert_eq!(world.say("config get read_ahead_mb").ok().out, "64\n");
+
+    let refused = world.say("config set read_ahead_mb 1 event_loops 0 no_such 3");
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    for name in ["read_ahead_mb", "event_loops", "no_such"] {
+        assert!(refused.err.contains(name), "{}", refused.err);
+    }
+    let reply = world.client().call(&GetSettings {}).unwrap();
+    assert_eq!((reply.settings.read_ahead_mb, reply.settings.event_loops), (Some(64), None));
+
+    // By hand, with a comment that stays.
+    let path = world.say("config path").ok().out;
+    let text = fs::read_to_string(path.trim_end()).unwrap();
+    fs::write(path.trim_end(), format!("# mine\n{}", text.replace("64", "128"))).unwrap();
+    world.until(|world| world.client().call(&Status {}).unwrap().engine.budget_bytes == 128 << 20);
+    world.say("config unset read_ahead_mb").ok();
+    assert!(fs::read_to_string(path.trim_end()).unwrap().starts_with("# mine\n"));
+
+    let mut changes = serde_json::Map::new();
+    changes.insert("log_level".into(), "debug".into());
+    world.client().call(&SetSettings { changes }).unwrap();
+}
+
+#[test]
+fn a_paused_mount_fails_reads_at_once_and_goes_on_later() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    world.say("pause m").ok();
+    assert_eq!(world.status()[0]["is_paused"], true);
+    assert!(world.say("status").ok().out.contains("paused"));
+    assert!(fs::read(world.path("m/model.safetensors")).is_err());
+    assert_eq!(fs::read_dir(world.path("m")).unwrap().count(), 4);
+    world.say("resume m").ok();
+    assert_eq!(fs::read(world.path("m/model.safetensors")).unwrap().len() as u64, MODEL_BYTES);
+}
+
+#[test]
+fn figures_name_the_file_and_who_reads_it() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut file = File::open(world.path("m/model.safetensors")).unwrap();
+    file.read_exact(&mut [0; 1000]).unwrap();
+    let stats = world.client().call(&GetStats {}).unwrap();
+    let file = stats.files.iter().find(|file| file.path == "model.safetensors").expect("the open file");
+    assert_eq!((file.pid, file.size), (Some(std::process::id()), MODEL_BYTES));
+    assert!(file.program.is_some() && file.traffic.delivered_bytes >= 1000);
+    assert!(stats.memory.budget_bytes > 0 && stats.memory.used_bytes <= stats.memory.budget_bytes);
+    assert!(stats.network.requests > 0 && stats.total.fetched_bytes > 0);
+}
+
+#[test]
+fn the_doctor_tests_hop_by_hop_and_says_which_one_fails() {
+    let world = World::new();
+    let good = world.say("doctor").ok();
+    assert!(good.out.contains("the Hub's answer") && !good.out.contains("FAILED"), "{}", good.out);
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let bad = world.run(["doctor", "--endpoint", &closed]);
+    assert_eq!(bad.code, 1, "{bad:#?}");
+    let mut client = world.client();
+    let hops = client.call(&Doctor { endpoint: Some(closed) }).unwrap().hops;
+    let failed: Vec<_> = hops.iter().filter(|hop| hop.state == HopState::Failed).map(|hop| &*hop.name).collect();
+    assert_eq!(failed, ["the Hub's answer"]);
+    assert!(hops.iter().any(|hop| hop.state == HopState::Skipped));
+}
+
+#[test]
+fn watching_shows_pictures_until_nobody_looks() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let mut watch = world.command(["status", "--watch"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = watch.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    let mut piece = [0; 4096];
+    while !String::from_utf8_lossy(&seen).contains("org/model@main") {
+        let count = out.read(&mut piece).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&piece[..count]);
+    }
+    drop(out);
+    assert!(watch.wait().unwrap().success());
+}
+
+#[test]
+fn searching_and_history_need_no_mount() {
+    let world = World::new();
+    let found = world.say("search model --json").ok().json();
+    assert!(found.as_array().unwrap().iter().any(|repo| repo["repo"] == "org/model"), "{found}");
+    assert!(world.say("search model").ok().out.contains("org/model"));
+    let log = world.say("log org/model --json").ok().json();
+    assert!(!log.as_array().unwrap().is_empty() && log[0]["commit"].as_str().unwrap().len() == 40);
+}
+
+#[test]
+fn shells_and_man_learn_every_verb() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let text = world.run(["completions", shell]).ok().out;
+        assert!(text.contains("unmount") && text.contains("completions"), "{shell}");
+    }
+    fs::create_dir(world.path("man")).unwrap();
+    world.say("man man").ok();
+    let pages: Vec<_> = fs::read_dir(world.path("man")).unwrap().map(|page| page.unwrap().file_name()).collect();
+    assert!(pages.iter().any(|page| page == "weightless-mount.1"), "{pages:?}");
+}
