@@ -17,7 +17,11 @@ dev_test() {
         fuse) test_one weightless-platform "$@" ;;
         cli) test_one weightless-cli "$@" ;;
         promises) test_one weightless-tests "$@" ;;
-        python) test_python "$@" ;;
+        python)
+            test_setup
+            cargo nextest run -p weightless-hub-sim -p weightless-cli --no-run
+            test_python "$@"
+            ;;
         ui) ui_test ;;
         *) die "unknown part: $name (all plan reader hub fuse cli promises python ui)" ;;
     esac
@@ -66,11 +70,12 @@ test_one() {
     fi
 }
 
-# The package in python/, from its sources. Writes nothing there.
+# The package in python/, from its sources, against the programs that were built before. Writes nothing there.
 test_python() {
-    local python
+    local python built=${CARGO_TARGET_DIR:-$ROOT/target}/debug
     python=$(python_env package python/tests/requirements.txt)
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/python/src "$python" -m pytest -q python "$@"
+    WEIGHTLESS_BIN=$built/weightless WEIGHTLESS_HUB_SIM=$built/hub-sim \
+        PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/python/src "$python" -m pytest -q python "$@"
 }
 
 # The binaries that root has just built, run as `nobody`: nextest starts them, and lists them, through a runner.
