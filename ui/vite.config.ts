@@ -16,6 +16,8 @@ export default defineConfig(({ mode }) => ({
     // The CSP has no data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The texts that the licences of bundled packages ask to be passed on.
+    license: { fileName: "licences.md" },
   },
   test: {
     include: ["test/**/*.test.ts"],
