@@ -66,6 +66,7 @@ impl Start {
                 result = AssertUnwindSafe(attempt).catch_unwind() => Some(result),
             }
         };
+        sink.tell_rest();
         let result = match fetched {
             None => return shared.settled(self.fetch, Outcome::Cancelled, None),
             Some(Ok(Ok(()))) if sink.is_complete() => Ok(()),
@@ -105,6 +106,14 @@ impl BlockSink {
     /// Whether no block was left in part.
     fn is_complete(&self) -> bool {
         self.filling.lock().is_ok_and(|filling| filling.is_empty())
+    }
+
+    /// Tells what came since it was last told.
+    fn tell_rest(&self) {
+        let untold = self.untold.swap(0, Ordering::Relaxed);
+        if untold > 0 {
+            self.shared.received(self.fetch, untold);
+        }
     }
 
     fn block_len(&self, block: u32) -> usize {
