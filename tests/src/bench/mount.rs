@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use weightless_control::mounts::Status;
+use weightless_control::{Client, Hello};
 
 use super::args::Run;
 use super::hub::{Hub, REPO};
@@ -12,13 +14,14 @@ use super::pattern::Pattern;
 
 pub(super) struct Mount {
     child: Child,
-    binary: PathBuf,
     /// Home, store and mount point; removed at drop, after unmounting.
     dir: tempfile::TempDir,
 }
 
 const MOUNTED_WITHIN: Duration = Duration::from_secs(60);
 const UNMOUNTED_WITHIN: Duration = Duration::from_secs(10);
+/// Slower, and the look of that second is left out.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Mount {
@@ -31,7 +34,7 @@ impl Mount {
             None => std::env::current_exe()?.with_file_name("weightless"),
         };
         let stall_timeout_ms = pattern.stall_timeout_ms().unwrap_or(run.stall_timeout_ms);
-        let child = command(&binary, dir.path())
+        let child = Command::new(&binary)
             .arg("mount")
             .arg(REPO)
             .arg(&point)
@@ -39,9 +42,18 @@ impl Mount {
             .args(["--read-ahead-mb", &run.read_ahead_mb.to_string()])
             .args(["--event-loops", &run.event_loops.to_string()])
             .args(["--stall-timeout-ms", &stall_timeout_ms.to_string()])
+            .env("HOME", dir.path())
+            .env("HF_HOME", dir.path().join("hf"))
+            .env("XDG_CACHE_HOME", dir.path().join("cache"))
+            .env("XDG_STATE_HOME", dir.path().join("state"))
+            .env("XDG_CONFIG_HOME", dir.path().join("config"))
+            .env("XDG_RUNTIME_DIR", dir.path())
+            .env_remove("HF_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        let mut mount = Self { child, binary, dir };
+        let mut mount = Self { child, dir };
         mount.wait()?;
         Ok(mount)
     }
@@ -56,11 +68,12 @@ impl Mount {
 
     /// Asks the process what it holds for content, in MiB.
     pub(super) fn held_mib(&self) -> impl Fn() -> Option<f64> + Send + 'static {
-        let (binary, dir) = (self.binary.clone(), self.dir.path().to_owned());
+        let sockets = self.dir.path().join("weightless");
         move || {
-            let output = command(&binary, &dir).args(["status", "--json"]).stdout(Stdio::piped()).output().ok()?;
-            let status: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-            Some(find(&status, "held_bytes")?.as_f64()? / f64::from(1 << 20))
+            let mut entries = std::fs::read_dir(&sockets).ok()?.flatten();
+            let socket = entries.find(|entry| entry.path().extension().is_some_and(|extension| extension == "sock"))?;
+            let mut client = Client::connect(&socket.path(), &Hello::new("bench"), ANSWERS_WITHIN).ok()?;
+            Some(client.call(&Status {}).ok()?.engine.held_bytes as f64 / f64::from(1 << 20))
         }
     }
 
@@ -97,33 +110,6 @@ impl Drop for Mount {
             }
             std::thread::sleep(LOOK_EVERY);
         }
-    }
-}
-
-/// The binary in a home of its own.
-fn command(binary: &Path, dir: &Path) -> Command {
-    let mut command = Command::new(binary);
-    command
-        .env("HOME", dir)
-        .env("HF_HOME", dir.join("hf"))
-        .env("XDG_CACHE_HOME", dir.join("cache"))
-        .env("XDG_STATE_HOME", dir.join("state"))
-        .env("XDG_CONFIG_HOME", dir.join("config"))
-        .env("XDG_RUNTIME_DIR", dir)
-        .env_remove("HF_TOKEN")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    command
-}
-
-/// The first field of that name, wherever it is: this reads one number and leaves the form of the answer alone.
-fn find<'a>(value: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {
-    match value {
-        serde_json::Value::Object(fields) => {
-            fields.get(name).or_else(|| fields.values().find_map(|value| find(value, name)))
-        }
-        serde_json::Value::Array(values) => values.iter().find_map(|value| find(value, name)),
-        _ => None,
     }
 }
 
