@@ -47,6 +47,7 @@ use weightless_control::{AddMount, Fault, Mounted};
 use weightless_core::accounts::{AccountBook, OsKeychain};
 use weightless_core::settings::{Machine, SettingsFile};
 use weightless_core::{Error, ErrorKind};
+use weightless_platform::memory;
 
 /// An engine without mounts and clients ends after this long: soon, since starting one takes a blink.
 const IDLE_MS: u64 = 3_000;
@@ -140,6 +141,7 @@ impl Options {
 /// Runs an engine to its end. `announce` is called once it can be asked, with the mount that it is for, if it is for one, and
 /// what there is to say of the start; if that fails, everything is undone.
 pub(crate) fn run(options: &Options, announce: impl FnOnce(Option<Mounted>, Vec<String>) -> Outcome) -> Outcome {
+    memory::give_large_buffers_back();
     let runtime = wanted::runtime()?;
     let outcome = runtime.block_on(live(options, &runtime, announce));
     runtime.shutdown_timeout(Duration::from_millis(RUNTIME_END_MS));

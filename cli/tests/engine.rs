@@ -434,3 +434,43 @@ fn shells_and_man_learn_every_verb() {
     let pages: Vec<_> = fs::read_dir(world.path("man")).unwrap().map(|page| page.unwrap().file_name()).collect();
     assert!(pages.iter().any(|page| page == "weightless-mount.1"), "{pages:?}");
 }
+
+#[test]
+fn a_hundred_mounts_cost_little_and_nothing_once_they_are_gone() {
+    let world = World::new();
+    world.say("mount org/model m0").ok();
+    let mut client = world.client();
+    let pid = world.engine_pid();
+    let (memory, threads) = (resident_bytes(pid), thread_count(pid));
+    let dirs: Vec<_> = (1..=100).map(|index| world.path(&format!("m{index}")).display().to_string()).collect();
+    for dir in &dirs {
+        client.set_limit(Duration::from_secs(60));
+        let request = AddMount { repo: "org/model".into(), dir: Some(dir.clone()), ..AddMount::default() };
+        client.call(&AddMount { endpoint: Some(world.hub.endpoint().to_owned()), ..request }).unwrap();
+    }
+    let each = resident_bytes(pid).saturating_sub(memory) / 100;
+    assert!(each <= 1 << 20, "{each} bytes a mount");
+    // One thread for each event loop and one that waits for them.
+    let loops = std::thread::available_parallelism().unwrap().get().clamp(2, 4);
+    assert!(thread_count(pid) - threads <= 100 * (loops + 1) + 16, "{} threads", thread_count(pid));
+    for dir in &dirs {
+        assert!(fs::read(format!("{dir}/config.json")).is_ok());
+    }
+    for dir in dirs {
+        client.set_limit(Duration::from_secs(60));
+        client.call(&Unmount { dir, manner: UnmountManner::Refuse }).unwrap();
+    }
+    world.until(|_| thread_count(pid) <= threads + 16);
+    let left = resident_bytes(pid).saturating_sub(memory);
+    assert!(left <= 32 << 20, "{left} bytes stay");
+}
+
+fn resident_bytes(pid: u64) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() << 10
+}
+
+fn thread_count(pid: u64) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).unwrap().count()
+}

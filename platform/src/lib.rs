@@ -7,11 +7,13 @@
 //! | [`driver`] | is FUSE here, and if not, what to install |
 //! | [`mounts`] | mounts of ours in this system: found, probed, cleared, unmounted; who holds one |
 //! | [`programs`] | names of processes |
+//! | [`memory`] | how the allocator treats large buffers |
 //! | `fuse` | the adapter of Linux and macOS |
 //! | `winfsp` | its place on Windows |
 
 pub mod driver;
 pub mod errors;
+pub mod memory;
 pub mod mounts;
 mod options;
 pub mod programs;
