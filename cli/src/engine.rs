@@ -5,7 +5,7 @@
 //! | `host` | [`Host`](host::Host): what the engine is made of and does when asked |
 //! | `mounts`, `hosted`, `order`, `place` | which mounts there are; one that is there; one that is wanted; its folder |
 //! | `hubs` | who asks which Hub |
-//! | `events`, `figures`, `meter` | what is told to clients that listen; how much and how fast |
+//! | `events`, `figures`, `meter`, `metrics` | what is told to clients that listen; how much and how fast; the same for Prometheus |
 //! | `questions`, `doctor`, `diagnostics` | what needs no mount |
 //! | `control`, `answer` | the socket; from a request to its reply |
 //! | `record`, `lock`, `ready`, `signals` | what stays on disk; being the only one; how the start went; how it ends |
@@ -24,6 +24,7 @@ mod hosted;
 mod hubs;
 pub(crate) mod lock;
 mod meter;
+mod metrics;
 mod mounts;
 pub(crate) mod order;
 mod place;
@@ -194,6 +195,7 @@ async fn live(
         () = idle(&host, &server, options.only.is_some()) => tracing::info!("ending: nothing to do"),
         () = look_at_settings(&host) => {}
         () = host.figures.run(&host) => {}
+        () = metrics::run(&host) => {}
     }
     host.close().await;
     server.close().await;

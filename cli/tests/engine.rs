@@ -378,6 +378,25 @@ fn figures_name_the_file_and_who_reads_it() {
 }
 
 #[test]
+fn figures_are_served_where_a_port_is_named_and_nowhere_else() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ask = || -> Option<String> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    assert_eq!(ask(), None);
+    world.run(["config", "set", "metrics_port", &port.to_string()]).ok();
+    world.until(|_| ask().is_some_and(|text| text.contains("weightless_memory_budget_bytes ")));
+    world.say("config unset metrics_port").ok();
+    world.until(|_| ask().is_none());
+}
+
+#[test]
 fn the_doctor_tests_hop_by_hop_and_says_which_one_fails() {
     let world = World::new();
     let good = world.say("doctor").ok();

@@ -190,7 +190,7 @@ impl ErrorKind {
             NotLoggedIn => row(
                 "not_logged_in",
                 "the Hub asks for a login",
-                "Give a token: HF_TOKEN, --token-file, or `hf auth login`.",
+                "Log in: `weightless login`; HF_TOKEN, --token-file and `hf auth login` work too.",
                 Never,
                 Quiet,
             ),

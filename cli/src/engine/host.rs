@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use url::Url;
 use weightless_control::mounts::WEIGHT_MAX;
@@ -56,6 +56,8 @@ pub(crate) struct Host {
     pub(super) figures: Figures,
     /// Held for a look or a change, and for the write of a small file; std because never across a wait.
     settings: Mutex<SettingsFile>,
+    /// Counts their changes.
+    settings_changed: watch::Sender<u64>,
     /// What is written when mounts come and go; gone once the engine ends, so that its last unmounts are not.
     record: Mutex<Option<Record>>,
     record_path: PathBuf,
@@ -90,6 +92,7 @@ impl Host {
             events: Events::new(),
             figures: Figures::default(),
             settings: Mutex::new(settings),
+            settings_changed: watch::Sender::new(0),
             record: Mutex::new(Some(record)),
             record_path: options.record_path.clone(),
             login_path: options.login_path.clone(),
@@ -327,6 +330,7 @@ impl Host {
         log::set_filter(&resolved.log_filter());
         self.engine.reader().set_limits(reader_config(&resolved).limits).map_err(fault)?;
         self.hubs.renew(&resolved)?;
+        self.settings_changed.send_modify(|changes| *changes += 1);
         self.events.tell(Event::Settings { settings: Box::new(reply.clone()) });
         Ok(())
     }
@@ -380,6 +384,11 @@ impl Host {
     /// The settings as they hold now.
     pub(super) fn resolved(&self) -> Resolved {
         self.settings().resolved()
+    }
+
+    /// Tells when the settings have changed.
+    pub(super) fn settings_changes(&self) -> watch::Receiver<u64> {
+        self.settings_changed.subscribe()
     }
 
     /// The Hub of the settings, asked as the default account; for questions that need no mount.

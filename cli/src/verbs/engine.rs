@@ -14,6 +14,8 @@ use weightless_control::{ClientError, Fault};
 
 /// Unmounting everything ends what waits, which has its own bounds.
 const STOP_MS_MAX: u64 = 30_000;
+/// Hello is answered from memory.
+const ANSWER_MS_MAX: u64 = 1_000;
 /// How much of the log's end is printed.
 const LOG_BYTES: u64 = 64 << 10;
 
@@ -57,6 +59,12 @@ fn in_background() -> Outcome {
 }
 
 fn in_terminal() -> Outcome {
+    if processes::connect(&paths::runtime_dir()?.join(paths::ENGINE_SOCKET), Duration::from_millis(ANSWER_MS_MAX))
+        .is_ok()
+    {
+        output::note("The engine runs already: weightless status shows its mounts, weightless engine stop ends it.");
+        return Ok(());
+    }
     live(|notes| {
         notes.iter().for_each(output::note);
         output::note("The engine runs; Ctrl-C unmounts everything and ends it.");

@@ -74,7 +74,7 @@ pub fn map(refusal: &Refusal, question: &Question) -> Error {
         }
         (ErrorKind::RepoNotFound, _) if !question.logged_in => {
             error = error.advise(
-                "Check the spelling; if the repo is private, log in: HF_TOKEN, --token-file, or `hf auth login`.",
+                "Check the spelling; if the repo is private, log in: `weightless login`, HF_TOKEN or `hf auth login`.",
             );
         }
         _ => {}
