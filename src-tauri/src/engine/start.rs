@@ -17,7 +17,8 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Report {
-    Ready,
+    /// What else there is to say.
+    Ready(Vec<String>),
     Failed(Fault),
 }
 
@@ -53,7 +54,12 @@ fn receive(pipe: impl Read + Send + 'static, limit: Duration) -> Result<(), Faul
         let _ = sender.send(read.ok().and_then(|_| serde_json::from_str(&line).ok()));
     });
     match receiver.recv_timeout(limit) {
-        Ok(Some(Report::Ready)) => Ok(()),
+        Ok(Some(Report::Ready(notes))) => {
+            for note in notes {
+                tracing::warn!("{note}");
+            }
+            Ok(())
+        }
         Ok(Some(Report::Failed(fault))) => Err(fault),
         Ok(None) => Err(ended()),
         Err(_) => Err(Fault::new("silent", texts::ENGINE_SILENT)),
@@ -76,7 +82,7 @@ mod tests {
             let outcome = receive(says.as_bytes(), Duration::from_secs(60));
             assert_eq!(outcome.map_err(|fault| fault.code), expected.map_err(str::to_owned), "{says}");
         }
-        check("\"ready\"\n", Ok(()));
+        check("{\"ready\":[\"a dead mount was cleared\"]}\n", Ok(()));
         check("{\"failed\":{\"code\":\"driver_missing\",\"sentence\":\"no fuse\"}}\n", Err("driver_missing"));
         check("", Err("internal"));
         check("error: unrecognised subcommand\n", Err("internal"));
