@@ -26,6 +26,11 @@ there is neither DISPLAY nor WAYLAND_DISPLAY."
 # own Hub.
 app_demo() {
     local bin=${CARGO_TARGET_DIR:-target}/debug hub said args=(--demo) model
+    local sockets=${XDG_RUNTIME_DIR:-/tmp}/weightless
+    [ -n "${XDG_RUNTIME_DIR:-}" ] || sockets+=-$(id -u)
+    if [ -S "$sockets/engine.sock" ]; then
+        say "an engine runs already and keeps its own Hub: \`weightless engine stop\` ends it"
+    fi
     if model=$(demo_model); then args+=(--model "$model"); fi
     said=$(mktemp)
     "$bin/hub-sim" "${args[@]}" >"$said" &
@@ -55,7 +60,7 @@ app_test_setup() {
     need_desk
     ui_build
     npm_install tests/desktop
-    cargo build --workspace --bins
+    cargo build --workspace --bin weightless --bin weightless-desktop --bin hub-sim
 }
 
 # In a folder of its own, which is looked through afterwards: whatever is left of the run ends with it, however it ended.

@@ -23,7 +23,8 @@ dev_test() {
             test_python "$@"
             ;;
         ui) ui_test ;;
-        *) die "unknown part: $name (all plan reader hub fuse cli promises python ui)" ;;
+        desktop) app_test "$@" ;;
+        *) die "unknown part: $name (all plan reader hub fuse cli promises python ui desktop)" ;;
     esac
 }
 
@@ -52,6 +53,8 @@ test_all() {
     if [ $# = 0 ]; then
         part "Python package" 3 test_python
         ui_parts
+        part "desktop app: build" 6 app_test_setup
+        part "desktop app: in a real window" 6 app_test_run
     fi
     parts_end
 }
