@@ -61,7 +61,7 @@ async fn read(mount: &Mount, handle: crate::mount::HandleId, offset: u64) -> Res
 }
 
 fn expected(offset: u64) -> Bytes {
-    content().read(offset, 4096).unwrap().into()
+    content().read(offset, 4096).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
