@@ -2,7 +2,7 @@
 //!
 //! | file | noun |
 //! | --- | --- |
-//! | `host` | [`Host`](host::Host): what the engine is made of and does when asked |
+//! | `host` | [`Host`]: what the engine is made of and does when asked |
 //! | `mounts`, `hosted`, `order`, `place` | which mounts there are; one that is there; one that is wanted; its folder |
 //! | `hubs` | who asks which Hub |
 //! | `events`, `figures`, `meter`, `metrics` | what is told to clients that listen; how much and how fast; the same for Prometheus |

@@ -127,7 +127,7 @@ fn setup(app: &AppHandle, has_updates: bool) -> Result<(), Box<dyn std::error::E
 
     let start_link = app.deep_link().get_current()?.unwrap_or_default();
     follow(app, &start_link);
-    if is_hidden {
+    if is_hidden && has_icon {
         #[cfg(target_os = "macos")]
         app.set_activation_policy(tauri::ActivationPolicy::Accessory)?;
         show_without_tray(app);

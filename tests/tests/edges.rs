@@ -21,8 +21,12 @@ const PRODUCT_EDGES: &[(&str, &str)] = &[
 ];
 
 /// Edges that only tests may have, beside those of the product.
-const TEST_EDGES: &[(&str, &str)] =
-    &[("weightless-core", "weightless-hub-sim"), ("weightless-platform", "weightless-hub-sim")];
+const TEST_EDGES: &[(&str, &str)] = &[
+    ("weightless-core", "weightless-hub-sim"),
+    ("weightless-platform", "weightless-hub-sim"),
+    // Itself, with the feature that its tests are about.
+    ("weightless-control", "weightless-control"),
+];
 
 /// The crates of tests, which may use everything.
 const TEST_CRATES: &[&str] = &["weightless-tests"];
