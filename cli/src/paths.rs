@@ -85,7 +85,8 @@ fn no_home() -> Fault {
 pub(crate) fn place(spec: &RepoSpec) -> String {
     let one_segment = |text: &str| text.replace('%', "%25").replace('/', "%2F");
     let mut name = spec.repo.to_string();
-    if let Some(revision) = &spec.revision {
+    // `main` is what is shown where none is named.
+    if let Some(revision) = spec.revision.as_deref().filter(|revision| *revision != "main") {
         name += &format!("@{}", one_segment(revision));
     }
     if let Some(path) = &spec.path {
@@ -142,6 +143,7 @@ mod tests {
         }
         check(RepoKind::Model, "a/b", None, None, "a/b");
         check(RepoKind::Model, "gpt2", None, None, "gpt2");
+        check(RepoKind::Model, "a/b", Some("main"), None, "a/b");
         check(RepoKind::Dataset, "a/b", Some("v1"), None, "datasets/a/b@v1");
         check(RepoKind::Space, "a/b", Some("refs/pr/2"), None, "spaces/a/b@refs%2Fpr%2F2");
         check(RepoKind::Model, "a/b", Some("x%2Fy"), Some("c/d"), "a/b@x%252Fy:c%2Fd");

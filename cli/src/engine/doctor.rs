@@ -136,7 +136,7 @@ impl Host {
 fn proxy_of_environment(endpoint: &Url) -> Option<String> {
     let scheme =
         if endpoint.scheme() == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["http_proxy", "HTTP_PROXY"] };
-    let text = scheme.into_iter().chain(["ALL_PROXY", "all_proxy"]).find_map(|name| crate::env(name))?;
+    let text = scheme.into_iter().chain(["ALL_PROXY", "all_proxy"]).find_map(crate::env)?;
     let url = Url::parse(&text).ok()?;
     Some(format!("{}://{}", url.scheme(), url.host_str()?))
 }

@@ -34,7 +34,7 @@ fn ask<M: Method>(request: &M) -> Outcome<M::Reply> {
 }
 
 fn changes(pairs: &[String]) -> Outcome<Map<String, Value>> {
-    if pairs.len() % 2 != 0 {
+    if !pairs.len().is_multiple_of(2) {
         return Err(Fault::new("usage", "a name without a value").advise("weightless config set NAME VALUE"));
     }
     Ok(pairs.chunks_exact(2).map(|pair| (pair[0].clone(), value(&pair[1]))).collect())

@@ -85,7 +85,7 @@ fn picture(mounts: &[MountStatus], stats: &Stats, past: &HashMap<String, VecDequ
             state(mount).to_owned(),
             figures.map_or(0, |figures| figures.open_files).to_string(),
             output::size(figures.map_or(0, |figures| figures.traffic.delivered_rate_1s)),
-            past.get(&mount.dir).map(|rates| sparkline(rates)).unwrap_or_default(),
+            past.get(&mount.dir).map(sparkline).unwrap_or_default(),
             figures.and_then(|figures| figures.waiting).map(waiting).unwrap_or_default(),
         ]);
     }
