@@ -86,7 +86,7 @@ fn after_the_death_of_the_engine_reads_fail_and_do_not_hang() {
     world.say("mount org/model m").ok();
     let mut file = File::open(world.path("m/model.safetensors")).unwrap();
     // A page that is touched only after the death: nothing of it is in memory.
-    let mut mapper = Command::new("python3")
+    let mut mapper = Command::new("/usr/bin/python3")
         .args(["-c", MAPPER, world.path("m/model.safetensors").to_str().unwrap()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
