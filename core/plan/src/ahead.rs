@@ -22,9 +22,13 @@ impl<B: Clone> Plan<B> {
             end,
             size: self.contents[slot.0].as_ref().map_or(0, |c| c.size),
             number: h.reads,
-            others_wait: h.waiting > 0,
         };
         let (id, step, replaced) = h.streams.follow(&reading, &self.limits);
+        if step == Step::Began
+            && let Some(content) = self.contents[slot.0].as_mut()
+        {
+            content.runs = h.streams.runs();
+        }
         if let Some(stream) = replaced {
             self.orphan(handle, slot, stream);
         }
@@ -96,7 +100,7 @@ impl<B: Clone> Plan<B> {
         from.asked = first;
         from.unread.extend(beyond.iter().copied());
         if let Some(stream) = h.streams.get_mut(id) {
-            stream.take_over(&left);
+            stream.take_over(&left, &self.limits);
         }
         let spans: Vec<SpanId> = h.spans.iter().copied().collect();
         for ix in beyond {
@@ -199,13 +203,10 @@ impl<B: Clone> Plan<B> {
         let h = self.handles.get_mut(&handle)?;
         let (slot, cap) = (h.content, h.cap_bytes);
         let stream = h.streams.get(id)?;
-        let (pos, target, window) = (stream.pos, stream.target, stream.window);
+        let (pos, target, window, piece) = (stream.pos, stream.target, stream.window, stream.piece);
         let content = self.contents[slot.0].as_ref()?;
-        let stop = match h.streams.next_start(id, pos) {
-            Some(start) => start.min(target) >> shift,
-            None => target.min(content.size).div_ceil(self.limits.block_bytes),
-        }
-        .min(content.size.div_ceil(self.limits.block_bytes)) as u32;
+        let end = target.min(content.size).div_ceil(self.limits.block_bytes);
+        let stop = h.streams.next_start(id, pos).map_or(end, |start| end.min(start >> shift)) as u32;
         let mut from = stream.asked.max((pos >> shift) as u32);
         let mut until = stop;
         for (ix, _) in content.blocks.range(from..stop.max(from)) {
@@ -222,22 +223,29 @@ impl<B: Clone> Plan<B> {
         }
         let in_flight = window.min(content.size).min(cap).min(link_share);
         let distance = (u64::from(from) << shift).saturating_sub(pos);
-        let long = (windows::fetch_bytes(distance, in_flight, self.holders.len() as u64, &self.limits) >> shift) as u32;
+        let readers = self.holders.len() as u64;
+        let bytes = piece.unwrap_or_else(|| windows::fetch_bytes(distance, in_flight, readers, &self.limits));
+        let long = (bytes >> shift) as u32;
         Some((slot, windows::within_cell(from..until.min(from.saturating_add(long)), &self.limits)))
     }
 
-    /// A waiting read's last missing run, longer by what its stream wants next anyway: one near fetch instead of two.
+    /// A waiting read's last missing run, longer by what its stream wants next anyway: one fetch instead of two.
     pub(crate) fn extended(&mut self, read: &Waiting, run: Range<u32>) -> Range<u32> {
-        let near = (self.limits.near_bytes >> self.block_shift) as u32;
+        let stream = self.handles.get(&read.handle).and_then(|h| h.streams.get(read.stream));
+        let bytes = stream.and_then(|s| s.piece).unwrap_or(self.limits.near_bytes);
+        let most = (bytes >> self.block_shift) as u32;
         let len = run.len() as u32;
-        if run.end != read.blocks.end || len >= near || self.queue.len() > 1 || self.ahead_from > self.now {
+        if run.end != read.blocks.end || len >= most || self.queue.len() > 1 || self.ahead_from > self.now {
             return run;
+        }
+        if let Some(stream) = self.handles.get_mut(&read.handle).and_then(|h| h.streams.get_mut(read.stream)) {
+            stream.asked = stream.asked.max(run.end);
         }
         let Some((_, ahead)) = self.next_run(read.handle, read.stream) else { return run };
         if ahead.start != run.end {
             return run;
         }
-        let end = ahead.end.min(run.start + near);
+        let end = ahead.end.min(run.start + most);
         let own = self.blocks_len(read.slot, run.clone());
         let extra = self.blocks_len(read.slot, run.start..end) - own;
         let held = self.handles.get(&read.handle).map_or(0, |h| h.ahead_bytes);

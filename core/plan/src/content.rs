@@ -4,6 +4,7 @@ use crate::charges::Class;
 use crate::fetches::SpanId;
 use crate::parts::Parts;
 use crate::planted::{Bug, planted};
+use crate::runs::Runs;
 use crate::streams::StreamId;
 use crate::{ContentKey, HandleId, ReadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ pub(crate) struct Content<B> {
     pub(crate) size: u64,
     pub(crate) sharing: Sharing,
     pub(crate) handles: BTreeSet<HandleId>,
+    /// Runs of the handle that learned last: what a new one begins with.
+    pub(crate) runs: Runs,
     pub(crate) blocks: BTreeMap<u32, Block<B>>,
     /// Blocks read whole that no live stream ends in, oldest first.
     pub(crate) behind: BTreeSet<(u64, u32)>,
@@ -39,6 +42,7 @@ impl<B> Content<B> {
             size,
             sharing,
             handles: BTreeSet::new(),
+            runs: Runs::default(),
             blocks: BTreeMap::new(),
             behind: BTreeSet::new(),
             halves: BTreeSet::new(),

@@ -84,7 +84,7 @@ impl<B: Clone> Plan<B> {
         let slot = h.content;
         let number = h.reads.saturating_sub(self.limits.sweep_reads - 1);
         let at = Time(self.now.0.saturating_sub(self.limits.sweep_ms));
-        let stopped = h.streams.take_stopped(number, at);
+        let stopped = h.streams.take_stopped(number, at, &self.limits);
         self.drop_stopped(slot, stopped);
         while let Some((_, ix)) = self.handles.get(&handle).and_then(|h| h.orphans.first().copied()) {
             self.drop_held(slot, ix);

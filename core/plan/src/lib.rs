@@ -16,9 +16,10 @@
 //!
 //! # Map
 //! [`plan`](Plan) the calls · `limits` every number · `content` blocks of one content · `parts` what was read of a block ·
-//! `blocks` their indexes and charges · `reads` waiting, admission, finish · `fetches` spans and attempts · `retry` what follows a failure · `streams` sequences of
-//! reads · `windows` how far and how long · `ahead` read-ahead · `handles` shares · `room` giving back · `idle` idle steps and
-//! the sweep · `flow` what the link carries · `timers` · `charges` · `stats` · `waits`
+//! `blocks` their indexes and charges · `reads` waiting, admission, finish · `fetches` spans and attempts · `retry` what
+//! follows a failure · `streams` sequences of reads · `runs` how long they are · `windows` how far and how long · `ahead`
+//! read-ahead · `handles` shares · `room` giving back · `idle` idle steps and the sweep · `flow` what the link carries ·
+//! `timers` · `charges` · `stats` · `waits`
 #![forbid(unsafe_code)]
 
 mod ahead;
@@ -36,6 +37,7 @@ mod planted;
 mod reads;
 mod retry;
 mod room;
+mod runs;
 mod stats;
 mod streams;
 mod timers;

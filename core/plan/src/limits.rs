@@ -39,8 +39,14 @@ pub struct Limits {
     pub near_bytes: u64,
     /// Read-ahead of a read at the start of a file.
     pub start_window_bytes: u64,
-    /// Least window of a stream that waited, once it came further than a slice; until then it reads as far ahead as it has come.
+    /// Least window of a stream that waited, once it came further than a short run.
     pub step_window_bytes: u64,
+    /// Read-ahead of a stream from the middle when it first steps forward and nothing is known of runs there: a buffered read of
+    /// 4 MiB, which the kernel cuts up, then takes two requests. Slices below 3 MiB cost more than 1.1 times what is read anyway, since the kernel reads 128 KiB beyond.
+    pub first_window_bytes: u64,
+    /// What is known to lie ahead of a run from the middle is asked for in one or two requests if it is no longer: 4 MiB, the
+    /// edges of its blocks, and what the kernel asks for beyond.
+    pub short_run_bytes: u64,
     /// Windows grow fourfold up to here, then twofold.
     pub fast_window_bytes: u64,
     /// Largest window.
@@ -95,6 +101,8 @@ impl Default for Limits {
             near_bytes: MIB,
             start_window_bytes: 64 * MIB,
             step_window_bytes: 2 * MIB,
+            first_window_bytes: 4 * MIB,
+            short_run_bytes: 5 * MIB,
             fast_window_bytes: 64 * MIB,
             window_bytes_max: 512 * MIB,
             jump_bytes: 16 * MIB,

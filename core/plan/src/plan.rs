@@ -167,7 +167,7 @@ impl<B: Clone> Plan<B> {
             Handle {
                 content: slot,
                 mount,
-                streams: Streams::default(),
+                streams: Streams::after(self.content(slot).runs),
                 reads: 0,
                 waiting: 0,
                 ahead_bytes: 0,

@@ -33,10 +33,18 @@ pub(crate) enum Bug {
     DirectRereadHeld,
     /// A block read in part goes as if it had been read whole.
     HalvesGoToo,
+    /// A run is read ahead of beyond what is expected of it.
+    RunsForgotten,
+    /// The first read beyond what was asked for asks for more, though the kernel only reads more than it needs.
+    FirstBeyondCounts,
+    /// A stream takes over what one that is past had asked for long ago.
+    StaleTakeOver,
+    /// Where a stream began is forgotten with it.
+    PastForgotten,
 }
 
 #[cfg(test)]
-pub(crate) const ALL: [Bug; 15] = [
+pub(crate) const ALL: [Bug; 19] = [
     Bug::ChargeEndsAtCancel,
     Bug::QueueJumped,
     Bug::WaitersIgnored,
@@ -52,6 +60,10 @@ pub(crate) const ALL: [Bug; 15] = [
     Bug::AheadBeforeReads,
     Bug::DirectRereadHeld,
     Bug::HalvesGoToo,
+    Bug::RunsForgotten,
+    Bug::FirstBeyondCounts,
+    Bug::StaleTakeOver,
+    Bug::PastForgotten,
 ];
 
 #[cfg(not(test))]

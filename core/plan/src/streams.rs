@@ -2,8 +2,10 @@
 
 use crate::Time;
 use crate::limits::Limits;
+use crate::planted::{Bug, planted};
+use crate::runs::{Aim, Expected, Run, Runs};
 use crate::windows;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// A stream of one handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,8 +37,10 @@ pub(crate) struct Stream {
     /// First block that read-ahead has not asked for.
     pub(crate) asked: u32,
     pub(crate) proof: Proof,
-    /// Where it will end if it is as long as those before it.
-    pub(crate) expected_end: u64,
+    /// What it reads in one go, and how much of that is ahead.
+    run: Run,
+    /// Length of its fetches; none if their distance to the reader is to say it.
+    pub(crate) piece: Option<u64>,
     pub(crate) scan: Scan,
     /// Bytes read by the streams that this one jumped on from.
     scanned: u64,
@@ -48,8 +52,8 @@ pub(crate) struct Stream {
     pub(crate) waited: bool,
     /// When it last read.
     last_at: Time,
-    /// Its length was taken as an example.
-    learned: bool,
+    /// The length that was taken as an example of a run, once it seemed to have ended.
+    learned: Option<u64>,
     /// Number of the handle's read that was its last.
     pub(crate) last_read: u64,
     /// Block its last read ended in.
@@ -59,7 +63,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    fn new(id: StreamId, offset: u64, end: u64) -> Stream {
+    fn new(id: StreamId, offset: u64, end: u64, limits: &Limits) -> Stream {
         Stream {
             id,
             start: offset,
@@ -68,14 +72,15 @@ impl Stream {
             target: 0,
             asked: 0,
             proof: Proof::None,
-            expected_end: 0,
+            run: Run::unknown(offset, limits),
+            piece: None,
             scan: Scan::Inside,
             scanned: 0,
             looked_at: end,
             waits: 0,
             waited: false,
             last_at: Time(0),
-            learned: false,
+            learned: None,
             last_read: 0,
             last_block: None,
             unread: BTreeSet::new(),
@@ -83,14 +88,14 @@ impl Stream {
     }
 
     /// Goes on with the read-ahead of a stream that reached over this one's start.
-    pub(crate) fn take_over(&mut self, from: &TakenOver) {
+    pub(crate) fn take_over(&mut self, from: &TakenOver, limits: &Limits) {
         self.asked = self.asked.max(from.asked);
         self.target = self.target.max(from.target);
         if from.window > self.window {
             (self.window, self.scan, self.scanned) = (from.window, from.scan, from.scanned);
             self.looked_at = self.pos;
         }
-        self.expected_end = 0;
+        (self.run, self.piece) = (Run::unknown(self.start, limits), None);
     }
 
     pub(crate) fn taken_over(&self) -> TakenOver {
@@ -113,7 +118,7 @@ impl Stream {
         if read.end <= self.pos {
             return (self.id, Step::Within);
         }
-        self.pos = read.end;
+        let before = std::mem::replace(&mut self.pos, read.end);
         let step = match self.proof {
             Proof::Stepped => Step::Forward,
             Proof::None | Proof::Probe | Proof::Given => Step::Proved,
@@ -122,7 +127,7 @@ impl Stream {
             self.target = self.start + self.window;
         }
         self.proof = Proof::Stepped;
-        self.retarget(limits);
+        self.retarget(before, limits);
         (self.id, step)
     }
 
@@ -133,28 +138,36 @@ impl Stream {
 
     /// Looks again at how far ahead to be once half of the window is used up. A window grows only if the reader waited: one
     /// that never waits is far enough ahead.
-    fn retarget(&mut self, limits: &Limits) {
+    fn retarget(&mut self, before: u64, limits: &Limits) {
+        let short = self.scanned + self.pos - self.start < limits.jump_bytes;
+        if self.scan == Scan::Inside && (short || self.run.is_expected_beyond(self.pos)) {
+            if let Some(aim) = self.run.step(before, self.pos, self.target, limits) {
+                self.head_to(aim);
+            }
+            return;
+        }
+        self.piece = None;
         let used = self.pos.saturating_sub(self.looked_at);
-        let slice = self.scan == Scan::Inside && self.scanned + self.pos - self.start < limits.jump_bytes;
-        let early = !slice && self.waited && used >= self.window / 8;
+        let early = self.waited && used >= self.window / 8;
         if !early && self.target >= self.pos + self.window / 2 {
             return;
         }
-        if self.pos <= self.expected_end {
-            // Others of this handle ended after such a run: all of it, and no more.
-            self.target = self.expected_end;
-            return;
-        }
-        if slice {
-            // As far ahead as it has come: a slice that ends soon costs little.
-            let run = self.scanned + self.pos - self.start;
-            self.window = self.window.max(run.next_multiple_of(limits.block_bytes));
-        } else if self.waited {
+        if self.waited {
             self.window = windows::grow(self.window.max(limits.step_window_bytes), limits);
+            if self.scan == Scan::Inside {
+                self.window = self.window.min(self.scanned + self.pos - self.start);
+            }
         }
         self.waited = false;
         self.looked_at = self.pos;
         self.target = self.target.max(self.pos + self.window);
+    }
+
+    fn head_to(&mut self, aim: Aim) {
+        (self.target, self.piece) = (aim.target, aim.piece);
+        self.window = aim.target.saturating_sub(self.pos);
+        self.looked_at = self.pos;
+        self.waited = false;
     }
 }
 
@@ -195,10 +208,9 @@ pub(crate) struct Streams {
     all: Vec<Stream>,
     next: u32,
     recent: usize,
-    /// Length of the last stream that ended; bytes.
-    run: u64,
-    /// How many before it were as long.
-    alike: u32,
+    runs: Runs,
+    /// Where long streams began that are no more, at most `streams_max`: what follows was read.
+    past: VecDeque<u64>,
 }
 
 /// A read as its stream sees it.
@@ -211,11 +223,18 @@ pub(crate) struct Reading {
     pub(crate) size: u64,
     /// Counts the handle's reads.
     pub(crate) number: u64,
-    /// Other reads of the handle wait.
-    pub(crate) others_wait: bool,
 }
 
 impl Streams {
+    /// No streams yet, of a reader that is expected to read as others of the content did.
+    pub(crate) fn after(runs: Runs) -> Streams {
+        Streams { runs, ..Streams::default() }
+    }
+
+    pub(crate) fn runs(&self) -> Runs {
+        self.runs
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.all.iter()
     }
@@ -234,6 +253,11 @@ impl Streams {
             Some(Match::Same(index)) => {
                 self.recent = index;
                 let (id, step) = self.all[index].go_on(read, limits);
+                let s = &mut self.all[index];
+                if let Some(learned) = &mut s.learned {
+                    self.runs.correct(*learned, s.pos - s.start);
+                    *learned = s.pos - s.start;
+                }
                 (id, step, None)
             }
             found => {
@@ -243,7 +267,7 @@ impl Streams {
                     _ => None,
                 };
                 let replaced = self.make_place(limits);
-                let mut s = Stream::new(StreamId(self.next), read.offset, read.end);
+                let mut s = Stream::new(StreamId(self.next), read.offset, read.end, limits);
                 self.next += 1;
                 s.last_read = read.number;
                 s.last_at = read.now;
@@ -263,9 +287,10 @@ impl Streams {
                     s.proof = Proof::Given;
                     s.target = read.end + window;
                 } else {
-                    s.expected_end = read.offset + self.run;
-                    if self.alike >= 2 && s.expected_end > read.end {
-                        s.target = s.expected_end;
+                    let (run, aim) = Run::begin(read.offset, read.end, &self.runs, limits);
+                    s.run = run;
+                    if let Some(aim) = aim {
+                        s.head_to(aim);
                     }
                 }
                 let id = s.id;
@@ -276,22 +301,24 @@ impl Streams {
         }
     }
 
-    /// Takes the length of streams that ended as what to expect of the next: the one that read last, if its reader waits for
-    /// nothing else, and those that others have long gone past.
+    /// Takes the length of runs that ended as what to expect of the next: the one that read last, if no other waits for
+    /// anything (it may wait itself, for what the kernel reads beyond), and those that others have long gone past.
     fn learn_runs(&mut self, read: &Reading, limits: &Limits) {
-        let recent = self.recent;
+        let (recent, alone) = (self.recent, self.alone());
         for (index, s) in self.all.iter_mut().enumerate() {
-            let ended = match read.others_wait {
-                false => index == recent,
-                true => s.last_read + limits.sweep_reads / 4 < read.number,
-            };
-            if ended && !s.learned {
-                s.learned = true;
+            let passed = s.waits == 0 && s.last_read + limits.sweep_reads / 4 < read.number;
+            let ended = if alone { index == recent } else { passed };
+            if ended && s.learned.is_none() && s.scan == Scan::Inside {
                 let run = s.pos - s.start;
-                self.alike = if run.abs_diff(self.run) <= limits.block_bytes { self.alike + 1 } else { 0 };
-                self.run = run;
+                s.learned = Some(run);
+                self.runs.learn(run);
             }
         }
+    }
+
+    /// Whether no stream but the one that read last waits for anything: most likely one thread reads.
+    fn alone(&self) -> bool {
+        self.all.iter().enumerate().all(|(index, s)| index == self.recent || s.waits == 0)
     }
 
     fn find(&self, read: &Reading, limits: &Limits) -> Option<Match> {
@@ -329,9 +356,9 @@ impl Streams {
     fn is_jump(&self, index: usize, gap: u64, read: &Reading, limits: &Limits) -> bool {
         let s = &self.all[index];
         let recent =
-            if read.others_wait { s.last_read + limits.sweep_reads / 4 >= read.number } else { index == self.recent };
+            if self.alone() { index == self.recent } else { s.last_read + limits.sweep_reads / 4 >= read.number };
         let run = s.pos - s.start;
-        let slices = self.alike >= 2 && gap > self.run;
+        let slices = matches!(self.runs.expected(limits), Expected::Alike(run) if gap > run);
         recent && !slices && gap <= limits.jump_bytes && (run + gap <= limits.jump_bytes || gap <= run / 8)
     }
 
@@ -340,12 +367,24 @@ impl Streams {
             return None;
         }
         let (index, _) = self.all.iter().enumerate().min_by_key(|(_, s)| (s.waits > 0, s.last_read))?;
-        Some(self.all.swap_remove(index))
+        let replaced = self.all.swap_remove(index);
+        self.remember_start(&replaced, limits);
+        Some(replaced)
     }
 
-    /// First byte from `from` on at which another stream began, which `id` must not read past.
+    fn remember_start(&mut self, s: &Stream, limits: &Limits) {
+        if s.pos - s.start >= limits.jump_bytes && !planted(Bug::PastForgotten) {
+            self.past.push_back(s.start);
+            if self.past.len() > limits.streams_max {
+                self.past.pop_front();
+            }
+        }
+    }
+
+    /// First byte from `from` on at which another stream began, also one that is no more: `id` does not read ahead past it.
     pub(crate) fn next_start(&self, id: StreamId, from: u64) -> Option<u64> {
-        self.all.iter().filter(|s| s.id != id && s.holds_its_start() && s.start >= from).map(|s| s.start).min()
+        let live = self.all.iter().filter(|s| s.id != id && s.holds_its_start()).map(|s| s.start);
+        live.chain(self.past.iter().copied()).filter(|start| *start >= from).min()
     }
 
     /// The stream whose read-ahead reaches over `id`'s start, nearest before it.
@@ -353,22 +392,31 @@ impl Streams {
         let start = self.get(id)?.start;
         self.all
             .iter()
-            .filter(|s| s.id != id && s.start < start && u64::from(s.asked) * limits.block_bytes > start)
+            .filter(|s| {
+                s.id != id
+                    && s.start < start
+                    && (s.pos <= start || planted(Bug::StaleTakeOver))
+                    && u64::from(s.asked) * limits.block_bytes > start
+            })
             .max_by_key(|s| s.start)
             .map(|s| s.id)
     }
 
     /// Takes out the streams that did not read since read `number`, nor since `at`: other threads may have been quick.
-    pub(crate) fn take_stopped(&mut self, number: u64, at: Time) -> Vec<Stream> {
+    pub(crate) fn take_stopped(&mut self, number: u64, at: Time, limits: &Limits) -> Vec<Stream> {
         let stopped = |s: &Stream| s.last_read < number && s.last_at < at && s.waits == 0;
-        let (stopped, live) = std::mem::take(&mut self.all).into_iter().partition(stopped);
+        let (stopped, live): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut self.all).into_iter().partition(stopped);
         self.all = live;
         self.recent = 0;
+        for s in &stopped {
+            self.remember_start(s, limits);
+        }
         stopped
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<Stream> {
         self.recent = 0;
+        self.past.clear();
         std::mem::take(&mut self.all)
     }
 }

@@ -454,3 +454,96 @@ fn blocks_read_in_part_keep_to_the_limit_and_go_oldest_first() {
     assert!(w.read(h, 9 * MIB + 8192, 4096).is_some());
     w.end();
 }
+
+/// A buffered pread as Linux sends it, answered at once: 128 KiB at a time from the page it starts in, and once more.
+fn pread(w: &mut World, h: HandleId, offset: u64, len: u64) {
+    let start = offset - offset % (4 * KIB);
+    for n in 0..=(offset + len - start).div_ceil(128 * KIB) {
+        w.read(h, start + n * 128 * KIB, 128 * 1024);
+        w.complete_all();
+    }
+}
+
+#[test]
+pub(crate) fn a_pread_of_4_mib_from_the_middle_takes_two_requests() {
+    // Preads of so many KiB before it, by this handle or another; requests, and blocks that it needs and asks for. Where it
+    // starts elsewhere in a block than those before, the kernel's read beyond takes a third, for which nobody waits.
+    for (before, other, offset, requests, blocks) in [
+        (&[][..], false, 500 * MIB, 2, 17),
+        (&[], false, 500 * MIB + 12_345, 2, 18),
+        (&[4], false, 500 * MIB, 3, 18),
+        (&[4096], false, 500 * MIB, 2, 17),
+        (&[4096, 4096], false, 500 * MIB + 12_345, 3, 18),
+        (&[4096, 4096, 4096], false, 500 * MIB, 2, 17),
+        (&[4096, 4096, 4096], false, 500 * MIB + 12_345, 3, 18),
+        (&[4096, 4096, 4096, 4096], true, 500 * MIB, 2, 17),
+        (&[9000, 4096, 4096, 4096], false, 500 * MIB, 2, 17),
+    ] {
+        let mut w = big(512);
+        let h = w.open(1, 1_000 * MIB);
+        for (n, kib) in before.iter().enumerate() {
+            pread(&mut w, h, (100 + 40 * n as u64) * MIB, kib * KIB);
+        }
+        w.asked.clear();
+        let h = if other { w.open(1, 1_000 * MIB) } else { h };
+        pread(&mut w, h, offset, 4 * MIB);
+        let asked: u32 = w.asked.iter().map(|(_, blocks)| blocks.end - blocks.start).sum();
+        assert_eq!((w.asked.len(), asked), (requests, blocks), "{before:?} {other} {offset}: {:?}", asked_kib(&w));
+        w.end();
+    }
+}
+
+#[test]
+pub(crate) fn a_run_gets_what_those_before_it_had_and_no_more() {
+    // Runs of 1 MiB, then one that goes on: what is asked for beyond what is read stays small.
+    let mut w = big(512);
+    let h = w.open(1, 1_000 * MIB);
+    for n in 0..6 {
+        pread(&mut w, h, (100 + 40 * n) * MIB, MIB);
+    }
+    let once = 5 * 256 * KIB;
+    assert_eq!(w.asked_bytes(), 6 * once + 3 * MIB, "only the first costs more: {:?}", asked_kib(&w));
+    pread(&mut w, h, 500 * MIB, 6 * MIB);
+    assert!(w.asked_bytes() <= 6 * once + 3 * MIB + 10 * MIB, "{:?}", asked_kib(&w));
+    w.end();
+}
+
+#[test]
+pub(crate) fn a_stream_does_not_take_over_what_another_asked_for_long_ago() {
+    let mut w = World::new(Limits { behind_file_bytes: MIB, ..Limits::with_budget(64 * MIB) });
+    let h = w.open(1, 1_000 * MIB);
+    let scan = |w: &mut World, from: u64, mib: u64| {
+        for n in 0..mib * 8 {
+            w.read(h, from + n * 128 * KIB, 128 * 1024);
+            w.complete_all();
+        }
+    };
+    scan(&mut w, 100 * MIB, 20);
+    scan(&mut w, 500 * MIB, 4);
+    let before = w.asked.len();
+    // Inside of what the first one read, most of which has gone.
+    scan(&mut w, 105 * MIB, 10);
+    assert!(w.asked.len() - before < 20, "a request a read: {:?}", &asked_kib(&w)[before..]);
+    w.end();
+}
+
+#[test]
+pub(crate) fn a_stream_does_not_read_ahead_where_one_that_stopped_began() {
+    let mut w = World::new(Limits { sweep_reads: 16, ..Limits::with_budget(512 * MIB) });
+    let h = w.open(1, 1_000 * MIB);
+    let scan = |w: &mut World, range: Range<u64>| {
+        for n in 0..range.end - range.start {
+            w.read(h, range.start * MIB + n * MIB, 1024 * 1024);
+            w.complete_all();
+        }
+    };
+    scan(&mut w, 200..225);
+    w.pass(5_000);
+    // Enough reads that the first stream has stopped, and most of what it read is gone.
+    scan(&mut w, 300..340);
+    assert_eq!(w.plan.handles[&h].streams.iter().count(), 1);
+    w.asked.clear();
+    scan(&mut w, 160..200);
+    assert_eq!(asked_kib(&w).iter().map(|(from, len)| from + len).max(), Some(200 * 1024));
+    w.end();
+}

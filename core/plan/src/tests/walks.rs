@@ -20,6 +20,8 @@ pub(crate) fn tiny(budget_bytes: u64) -> Limits {
         near_bytes: 8,
         start_window_bytes: 32,
         step_window_bytes: 8,
+        first_window_bytes: 16,
+        short_run_bytes: 20,
         fast_window_bytes: 32,
         window_bytes_max: 64,
         jump_bytes: 16,
