@@ -195,6 +195,7 @@ export class Add {
         dir: orNull(this.dir),
         endpoint: null,
         account: orNull(this.account),
+        token: null,
         token_file: null,
         at_login: this.at_login,
         event_loops: null,

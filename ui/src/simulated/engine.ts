@@ -136,7 +136,7 @@ export class SimulatedEngine implements Bridge {
 
   /** Another client mounts: it comes as an event only. */
   mountElsewhere(repo: string): void {
-    const mount = this.#newMount({ repo, revision: null, subfolder: null, dir: null, endpoint: null, account: null, token_file: null, at_login: false, event_loops: null });
+    const mount = this.#newMount({ repo, revision: null, subfolder: null, dir: null, endpoint: null, account: null, token: null, token_file: null, at_login: false, event_loops: null });
     this.#put(mount);
   }
 
