@@ -63,13 +63,9 @@ fn main() -> ExitCode {
 }
 
 impl Verb {
-    /// Whether this process owns mounts, and keeps their story.
+    /// Whether this process keeps a log of what it does. A mount in a terminal tells what people want to know by itself.
     fn is_engine(&self) -> bool {
-        match self {
-            Verb::Engine(args) => args.what.is_none(),
-            Verb::Mount(args) => args.foreground,
-            _ => false,
-        }
+        matches!(self, Verb::Engine(args) if args.what.is_none())
     }
 }
 

@@ -1,43 +1,162 @@
 // Written from the types of core/control; `UPDATE=1 cargo nextest run --workspace -E 'binary(schema)'` writes it anew.
 
 /**
- * A client introduces itself.
+ * A token, as it may be shown.
  */
-export type Hello = { 
+export type Account = { 
 /**
- * Who connects, for the log: `weightless 0.1.0`.
+ * Name on the Hub.
  */
-client: string, 
+name: string, 
 /**
- * The oldest protocol it speaks.
+ * Name for people, where it is known.
  */
-protocol_oldest: number, 
+full_name: string | null, 
 /**
- * The newest protocol it speaks.
+ * Organisations that it belongs to.
  */
-protocol_newest: number, };
+orgs: Array<string>, 
+/**
+ * What the token may do, as the Hub names it: `read`, `write`, `fineGrained`.
+ */
+role: string | null, 
+/**
+ * The Hub it belongs to.
+ */
+endpoint: string, 
+/**
+ * Where the token lies.
+ */
+source: TokenSource, 
+/**
+ * Whether mounts use it that name no other.
+ */
+is_default: boolean, };
 
 /**
- * The answer: what is spoken from now on.
+ * The accounts.
  */
-export type Welcome = { 
+export type Accounts = { 
 /**
- * The newest protocol that both speak.
+ * In the order in which they were added; what the environment and the Hub's own tools offer comes last.
  */
-protocol: number, 
+accounts: Array<Account>, 
 /**
- * Product version of the process that answers.
+ * Why tokens cannot be stored here, where that is so: no Secret Service runs. Tokens of the environment work still.
  */
-version: string, 
-/**
- * Its process id.
- */
-pid: number, };
+no_keychain?: string | null, };
 
 /**
- * Asks what is mounted.
+ * Asks the Hub whose token it is and stores it in the keychain. The first account becomes the default.
  */
-export type Status = Record<symbol, never>;
+export type AddAccount = { 
+/**
+ * The token.
+ */
+token: string, 
+/**
+ * The Hub it is for; the one of the settings without.
+ */
+endpoint: string | null, };
+
+/**
+ * Mounts a repo. Mounting what is mounted there already is no error.
+ */
+export type AddMount = { 
+/**
+ * As people type it: `org/name`, `datasets/org/name`, `hf://…`, a link of the Hub with its revision and path.
+ */
+repo: string, 
+/**
+ * Branch, tag, commit or `refs/pr/N`; `main` where nothing names one.
+ */
+revision: string | null, 
+/**
+ * Show only this folder of the repo.
+ */
+subfolder: string | null, 
+/**
+ * Absolute path of the mount point; a place in the mount folder without.
+ */
+dir: string | null, 
+/**
+ * The Hub; the one of the settings without.
+ */
+endpoint: string | null, 
+/**
+ * The account that asks; the default one without.
+ */
+account: string | null, 
+/**
+ * Absolute path of a file with the token, instead of an account.
+ */
+token_file: string | null, 
+/**
+ * A token for this mount alone, instead of an account: what `HF_TOKEN` of the client holds. Kept in memory only.
+ */
+token: string | null, 
+/**
+ * Mount it again whenever the engine starts.
+ */
+at_login: boolean, 
+/**
+ * Threads that answer the kernel; the setting without.
+ */
+event_loops: number | null, };
+
+/**
+ * What the tests found, in the order in which they ran.
+ */
+export type Checkup = { 
+/**
+ * The hops; those behind one that failed are skipped.
+ */
+hops: Array<Hop>, 
+/**
+ * Hosts that a firewall must allow.
+ */
+hosts: Array<string>, };
+
+/**
+ * Asks what a repo is. Costs the Hub a few requests.
+ */
+export type DescribeRepo = { 
+/**
+ * As people type it: `org/name`, a link, `hf://…`.
+ */
+repo: string, 
+/**
+ * Branch, tag, commit or `refs/pr/N`.
+ */
+revision: string | null, };
+
+/**
+ * Collects what a person who helps wants to know; tokens and signed addresses are taken out.
+ */
+export type Diagnose = Record<symbol, never>;
+
+/**
+ * Text to read before it is sent to anybody.
+ */
+export type Diagnostics = { 
+/**
+ * Versions, system, settings, mounts, figures, the end of the log.
+ */
+text: string, };
+
+/**
+ * Tests each hop to the Hub in turn.
+ */
+export type Doctor = { 
+/**
+ * The Hub to test; the one of the settings without.
+ */
+endpoint: string | null, };
+
+/**
+ * It was done.
+ */
+export type Done = Record<symbol, never>;
 
 /**
  * A process that owns mounts.
@@ -73,34 +192,50 @@ is_paused: boolean,
 log: string, };
 
 /**
- * A setting that cannot be, or is not known.
+ * What happened.
  */
-export type Problem = { 
+export type Event = { "kind": "mount", 
 /**
- * Its name.
+ * As it is now.
  */
-setting: string, 
+mount: MountStatus, } | { "kind": "mount_gone", 
 /**
- * What is wrong with it, in words; no full stop.
+ * The mount point.
  */
-sentence: string, };
+dir: string, } | { "kind": "notice", 
+/**
+ * The mount that it is about, if it is about one.
+ */
+dir: string | null, 
+/**
+ * What, in words.
+ */
+fault: Fault, } | { "kind": "settings", 
+/**
+ * As they are now.
+ */
+settings: SettingsReply, } | { "kind": "accounts" } | { "kind": "paused", 
+/**
+ * Whether it is.
+ */
+paused: boolean, } | { "kind": "stats", 
+/**
+ * The figures.
+ */
+stats: Stats, } | { "kind": "other" };
 
 /**
- * A process that keeps a mount busy.
+ * What a notification carries.
  */
-export type Holder = { 
+export type EventMessage = { 
 /**
- * Its process id.
+ * Events that this client did not take in time and will not get; ask `status` if it is not 0.
  */
-pid: number, 
+lost: number, 
 /**
- * Its name, as the system lists it.
+ * What happened.
  */
-program: string, 
-/**
- * What it holds: an open or mapped file, or the folder it works in.
- */
-path: string, };
+event: Event, };
 
 /**
  * What went wrong, in words.
@@ -128,9 +263,242 @@ holders?: Array<Holder>,
 problems?: Array<Problem>, };
 
 /**
+ * One open file.
+ */
+export type FileStats = { 
+/**
+ * The mount point.
+ */
+dir: string, 
+/**
+ * Path in the mount.
+ */
+path: string, 
+/**
+ * Length in bytes.
+ */
+size: number, 
+/**
+ * The process that opened it, where the system told.
+ */
+pid: number | null, 
+/**
+ * That process's name.
+ */
+program: string | null, 
+/**
+ * When it was opened, in seconds since 1970.
+ */
+opened_unix_s: number, 
+/**
+ * What went through.
+ */
+traffic: Traffic, 
+/**
+ * What its reads wait for, where they do.
+ */
+waiting?: Waiting | null, };
+
+/**
+ * A folder's entries, folders first, by name.
+ */
+export type Folder = { 
+/**
+ * At most [`ENTRIES_MAX`].
+ */
+entries: Array<FolderEntry>, 
+/**
+ * Whether there are more.
+ */
+is_cut: boolean, };
+
+/**
+ * A file or folder.
+ */
+export type FolderEntry = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Whether it is a folder.
+ */
+is_folder: boolean, 
+/**
+ * Length of a file, where the Hub says it.
+ */
+size: number | null, };
+
+/**
+ * What was found, the most popular first.
+ */
+export type Found = { 
+/**
+ * The repos.
+ */
+repos: Array<RepoHit>, };
+
+/**
+ * Asks for a repo's README.
+ */
+export type GetReadme = { 
+/**
+ * As people type it.
+ */
+repo: string, 
+/**
+ * Branch, tag, commit or `refs/pr/N`.
+ */
+revision: string | null, };
+
+/**
+ * Asks for the settings.
+ */
+export type GetSettings = Record<symbol, never>;
+
+/**
+ * Asks for the figures of this moment.
+ */
+export type GetStats = Record<symbol, never>;
+
+/**
+ * A client introduces itself.
+ */
+export type Hello = { 
+/**
+ * Who connects, for the log: `weightless 0.1.0`.
+ */
+client: string, 
+/**
+ * The oldest protocol it speaks.
+ */
+protocol_oldest: number, 
+/**
+ * The newest protocol it speaks.
+ */
+protocol_newest: number, };
+
+/**
+ * A process that keeps a mount busy.
+ */
+export type Holder = { 
+/**
+ * Its process id.
+ */
+pid: number, 
+/**
+ * Its name, as the system lists it.
+ */
+program: string, 
+/**
+ * What it holds: an open or mapped file, or the folder it works in.
+ */
+path: string, };
+
+/**
+ * One test.
+ */
+export type Hop = { 
+/**
+ * What was tested, for people: `file-system driver`, `name of the Hub`, `the Hub's answer`.
+ */
+name: string, 
+/**
+ * How it went.
+ */
+state: HopState, 
+/**
+ * What was found, in words; no full stop.
+ */
+detail: string, 
+/**
+ * What to do about it; empty if nothing.
+ */
+advice: string, 
+/**
+ * How long it took, in milliseconds.
+ */
+took_ms: number, };
+
+/**
+ * How a test went.
+ */
+export type HopState = "ok" | "warning" | "failed" | "skipped" | "other";
+
+export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
+
+/**
+ * Asks for the accounts.
+ */
+export type ListAccounts = Record<symbol, never>;
+
+/**
+ * Lists one folder of a repo.
+ */
+export type ListFolder = { 
+/**
+ * As people type it.
+ */
+repo: string, 
+/**
+ * Branch, tag, commit or `refs/pr/N`.
+ */
+revision: string | null, 
+/**
+ * Path of the folder in the repo; empty for its root.
+ */
+path: string, };
+
+/**
+ * The memory for file content.
+ */
+export type Memory = { 
+/**
+ * What may be used.
+ */
+budget_bytes: number, 
+/**
+ * What is used, bytes on their way included.
+ */
+used_bytes: number, 
+/**
+ * Of this, fetched ahead and not read yet.
+ */
+ahead_bytes: number, 
+/**
+ * Of this, read already and kept for a second look.
+ */
+behind_bytes: number, 
+/**
+ * Of this, on its way.
+ */
+in_flight_bytes: number, };
+
+/**
  * What a mount is doing.
  */
 export type MountState = "starting" | "ready" | "failed" | "stopping" | "silent" | "dead" | "other";
+
+/**
+ * One mount's figures.
+ */
+export type MountStats = { 
+/**
+ * The mount point.
+ */
+dir: string, 
+/**
+ * What went through.
+ */
+traffic: Traffic, 
+/**
+ * Files open now.
+ */
+open_files: number, 
+/**
+ * What its reads wait for, where they do.
+ */
+waiting?: Waiting | null, };
 
 /**
  * One mount.
@@ -214,64 +582,6 @@ weight: number,
 fault?: Fault | null, };
 
 /**
- * What is mounted, by whom.
- */
-export type StatusReply = { 
-/**
- * The engine that answers.
- */
-engine: EngineStatus, 
-/**
- * Its mounts, in the order in which they were made.
- */
-mounts: Array<MountStatus>, };
-
-/**
- * Mounts a repo. Mounting what is mounted there already is no error.
- */
-export type AddMount = { 
-/**
- * As people type it: `org/name`, `datasets/org/name`, `hf://…`, a link of the Hub with its revision and path.
- */
-repo: string, 
-/**
- * Branch, tag, commit or `refs/pr/N`; `main` where nothing names one.
- */
-revision: string | null, 
-/**
- * Show only this folder of the repo.
- */
-subfolder: string | null, 
-/**
- * Absolute path of the mount point; a place in the mount folder without.
- */
-dir: string | null, 
-/**
- * The Hub; the one of the settings without.
- */
-endpoint: string | null, 
-/**
- * The account that asks; the default one without.
- */
-account: string | null, 
-/**
- * Absolute path of a file with the token, instead of an account.
- */
-token_file: string | null, 
-/**
- * A token for this mount alone, instead of an account: what `HF_TOKEN` of the client holds. Kept in memory only.
- */
-token: string | null, 
-/**
- * Mount it again whenever the engine starts.
- */
-at_login: boolean, 
-/**
- * Threads that answer the kernel; the setting without.
- */
-event_loops: number | null, };
-
-/**
  * Files can be read.
  */
 export type Mounted = { 
@@ -289,31 +599,197 @@ is_old: boolean,
 notes: Array<string>, };
 
 /**
- * What to do with a mount that is in use.
+ * Requests and what they met.
  */
-export type UnmountManner = "refuse" | "lazily" | "force";
+export type Network = { 
+/**
+ * Content requests so far.
+ */
+requests: number, 
+/**
+ * Of these, tried again after a fault.
+ */
+retries: number, 
+/**
+ * Fetches under way.
+ */
+in_flight: number, 
+/**
+ * What the link was seen to carry, bytes a second.
+ */
+link_rate: number | null, 
+/**
+ * Reads so far.
+ */
+reads: number, 
+/**
+ * Of these, answered from memory.
+ */
+memory_hits: number, 
+/**
+ * Reads that wait now.
+ */
+waiting_reads: number, };
 
 /**
- * Unmounts one mount of the engine, and forgets that it was wanted at login.
+ * Pauses all network, or goes on: meanwhile reads that need it fail at once.
  */
-export type Unmount = { 
+export type Pause = { 
 /**
- * The mount point, as [`MountStatus::dir`] gives it.
+ * Whether to pause.
  */
-dir: string, 
-/**
- * What to do if files are open.
- */
-manner: UnmountManner, };
+paused: boolean, };
 
 /**
- * The mount is gone from the tree.
+ * A setting that cannot be, or is not known.
  */
-export type Unmounted = { 
+export type Problem = { 
 /**
- * The mount point.
+ * Its name.
  */
-dir: string, };
+setting: string, 
+/**
+ * What is wrong with it, in words; no full stop.
+ */
+sentence: string, };
+
+/**
+ * A repo's README.
+ */
+export type Readme = { 
+/**
+ * Markdown, cut at 128 KiB; `None` if there is none.
+ */
+markdown: string | null, };
+
+/**
+ * Forgets an account and its token.
+ */
+export type RemoveAccount = { 
+/**
+ * Name on the Hub.
+ */
+name: string, };
+
+/**
+ * What a repo is.
+ */
+export type RepoDescription = { 
+/**
+ * Under its name of today.
+ */
+repo: string, 
+/**
+ * What it holds.
+ */
+kind: RepoKind, 
+/**
+ * The revision that was asked for.
+ */
+revision: string, 
+/**
+ * Full sha of its commit.
+ */
+commit: string, 
+/**
+ * The folder that a pasted link named; empty for the whole repo.
+ */
+subfolder: string, 
+/**
+ * Files, as far as they were counted.
+ */
+files: number, 
+/**
+ * Bytes of these.
+ */
+bytes: number, 
+/**
+ * Whether all files were counted; a huge repo is not.
+ */
+is_complete: boolean, 
+/**
+ * Whether a licence must be accepted first.
+ */
+gated: boolean, 
+/**
+ * Its page, for a browser.
+ */
+page: string, 
+/**
+ * Branches, `main` first.
+ */
+branches: Array<string>, 
+/**
+ * Tags.
+ */
+tags: Array<string>, 
+/**
+ * Where `mounts.add` would put it without a folder named.
+ */
+default_dir: string, };
+
+/**
+ * A repo of a search.
+ */
+export type RepoHit = { 
+/**
+ * `org/name`, `datasets/org/name`, `spaces/org/name`: what `mounts.add` takes.
+ */
+repo: string, 
+/**
+ * What it holds.
+ */
+kind: RepoKind, 
+/**
+ * Downloads of the last 30 days.
+ */
+downloads: number | null, 
+/**
+ * Likes.
+ */
+likes: number | null, 
+/**
+ * Licence by its tag: `apache-2.0`.
+ */
+licence: string | null, 
+/**
+ * Whether a licence must be accepted first.
+ */
+gated: boolean, 
+/**
+ * Whether only some accounts see it.
+ */
+private: boolean, 
+/**
+ * Last change, in seconds since 1970.
+ */
+modified_unix_s: number | null, };
+
+/**
+ * What a repo holds.
+ */
+export type RepoKind = "model" | "dataset" | "space";
+
+/**
+ * Searches repos by name.
+ */
+export type Search = { 
+/**
+ * Words of the name; empty for what is popular.
+ */
+words: string, 
+/**
+ * What is searched.
+ */
+kind: RepoKind, 
+/**
+ * Only repos of this account or organisation.
+ */
+author: string | null, 
+/**
+ * Results wanted, at most 100; 20 without.
+ */
+limit: number | null, };
 
 /**
  * Changes a mount that is there; what is absent stays.
@@ -337,23 +813,13 @@ paused: boolean | null,
 weight: number | null, };
 
 /**
- * Pauses all network, or goes on: meanwhile reads that need it fail at once.
+ * Changes some settings, all of them or none.
  */
-export type Pause = { 
+export type SetSettings = { 
 /**
- * Whether to pause.
+ * New values by name; `null` goes back to the default.
  */
-paused: boolean, };
-
-/**
- * It was done.
- */
-export type Done = Record<symbol, never>;
-
-/**
- * Asks for the settings.
- */
-export type GetSettings = Record<symbol, never>;
+changes: { [key in string]: JsonValue }, };
 
 /**
  * Every setting. `None` is the default, which [`SettingsReply::defaults`] names.
@@ -427,319 +893,84 @@ ram_bytes: number,
  */
 problems: Array<Problem>, };
 
-export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
+/**
+ * The figures of a moment.
+ */
+export type Stats = { 
+/**
+ * When, in milliseconds since 1970.
+ */
+at_unix_ms: number, 
+/**
+ * All mounts together.
+ */
+total: Traffic, 
+/**
+ * The memory for file content.
+ */
+memory: Memory, 
+/**
+ * Requests and what they met.
+ */
+network: Network, 
+/**
+ * Each mount, in the order of `status`.
+ */
+mounts: Array<MountStats>, 
+/**
+ * Each open file, at most [`FILES_MAX`], the busiest first.
+ */
+files: Array<FileStats>, };
 
 /**
- * Changes some settings, all of them or none.
+ * Asks what is mounted.
  */
-export type SetSettings = { 
-/**
- * New values by name; `null` goes back to the default.
- */
-changes: { [key in string]: JsonValue }, };
+export type Status = Record<symbol, never>;
 
 /**
- * Asks for the accounts.
+ * What is mounted, by whom.
  */
-export type ListAccounts = Record<symbol, never>;
+export type StatusReply = { 
+/**
+ * The engine that answers.
+ */
+engine: EngineStatus, 
+/**
+ * Its mounts, in the order in which they were made.
+ */
+mounts: Array<MountStatus>, };
+
+/**
+ * Ends the engine: unmounts everything, then leaves.
+ */
+export type Stop = { 
+/**
+ * Also if files are open; else it is refused with `mount_point_busy`.
+ */
+force: boolean, 
+/**
+ * Whether the next engine mounts again what was mounted: a restart.
+ */
+keep_mounts: boolean, };
+
+/**
+ * Starts the stream on this connection, or changes what it carries. Requests go on as before.
+ */
+export type Subscribe = { 
+/**
+ * Milliseconds between two `stats` events, at least [`STATS_MS_MIN`]; none without.
+ */
+stats_ms: number | null, };
+
+/**
+ * The stream runs.
+ */
+export type Subscribed = Record<symbol, never>;
 
 /**
  * Where a token lies.
  */
 export type TokenSource = "keychain" | "environment" | "file" | "other";
-
-/**
- * A token, as it may be shown.
- */
-export type Account = { 
-/**
- * Name on the Hub.
- */
-name: string, 
-/**
- * Name for people, where it is known.
- */
-full_name: string | null, 
-/**
- * Organisations that it belongs to.
- */
-orgs: Array<string>, 
-/**
- * What the token may do, as the Hub names it: `read`, `write`, `fineGrained`.
- */
-role: string | null, 
-/**
- * The Hub it belongs to.
- */
-endpoint: string, 
-/**
- * Where the token lies.
- */
-source: TokenSource, 
-/**
- * Whether mounts use it that name no other.
- */
-is_default: boolean, };
-
-/**
- * The accounts.
- */
-export type Accounts = { 
-/**
- * In the order in which they were added; what the environment and the Hub's own tools offer comes last.
- */
-accounts: Array<Account>, 
-/**
- * Why tokens cannot be stored here, where that is so: no Secret Service runs. Tokens of the environment work still.
- */
-no_keychain?: string | null, };
-
-/**
- * Asks the Hub whose token it is and stores it in the keychain. The first account becomes the default.
- */
-export type AddAccount = { 
-/**
- * The token.
- */
-token: string, 
-/**
- * The Hub it is for; the one of the settings without.
- */
-endpoint: string | null, };
-
-/**
- * Forgets an account and its token.
- */
-export type RemoveAccount = { 
-/**
- * Name on the Hub.
- */
-name: string, };
-
-/**
- * Makes an account the default, now and for mounts that run.
- */
-export type UseAccount = { 
-/**
- * Name on the Hub.
- */
-name: string, };
-
-/**
- * What a repo holds.
- */
-export type RepoKind = "model" | "dataset" | "space";
-
-/**
- * Searches repos by name.
- */
-export type Search = { 
-/**
- * Words of the name; empty for what is popular.
- */
-words: string, 
-/**
- * What is searched.
- */
-kind: RepoKind, 
-/**
- * Only repos of this account or organisation.
- */
-author: string | null, 
-/**
- * Results wanted, at most 100; 20 without.
- */
-limit: number | null, };
-
-/**
- * A repo of a search.
- */
-export type RepoHit = { 
-/**
- * `org/name`, `datasets/org/name`, `spaces/org/name`: what `mounts.add` takes.
- */
-repo: string, 
-/**
- * What it holds.
- */
-kind: RepoKind, 
-/**
- * Downloads of the last 30 days.
- */
-downloads: number | null, 
-/**
- * Likes.
- */
-likes: number | null, 
-/**
- * Licence by its tag: `apache-2.0`.
- */
-licence: string | null, 
-/**
- * Whether a licence must be accepted first.
- */
-gated: boolean, 
-/**
- * Whether only some accounts see it.
- */
-private: boolean, 
-/**
- * Last change, in seconds since 1970.
- */
-modified_unix_s: number | null, };
-
-/**
- * What was found, the most popular first.
- */
-export type Found = { 
-/**
- * The repos.
- */
-repos: Array<RepoHit>, };
-
-/**
- * Asks what a repo is. Costs the Hub a few requests.
- */
-export type DescribeRepo = { 
-/**
- * As people type it: `org/name`, a link, `hf://…`.
- */
-repo: string, 
-/**
- * Branch, tag, commit or `refs/pr/N`.
- */
-revision: string | null, };
-
-/**
- * What a repo is.
- */
-export type RepoDescription = { 
-/**
- * Under its name of today.
- */
-repo: string, 
-/**
- * What it holds.
- */
-kind: RepoKind, 
-/**
- * The revision that was asked for.
- */
-revision: string, 
-/**
- * Full sha of its commit.
- */
-commit: string, 
-/**
- * The folder that a pasted link named; empty for the whole repo.
- */
-subfolder: string, 
-/**
- * Files, as far as they were counted.
- */
-files: number, 
-/**
- * Bytes of these.
- */
-bytes: number, 
-/**
- * Whether all files were counted; a huge repo is not.
- */
-is_complete: boolean, 
-/**
- * Whether a licence must be accepted first.
- */
-gated: boolean, 
-/**
- * Its page, for a browser.
- */
-page: string, 
-/**
- * Branches, `main` first.
- */
-branches: Array<string>, 
-/**
- * Tags.
- */
-tags: Array<string>, 
-/**
- * Where `mounts.add` would put it without a folder named.
- */
-default_dir: string, };
-
-/**
- * Lists one folder of a repo.
- */
-export type ListFolder = { 
-/**
- * As people type it.
- */
-repo: string, 
-/**
- * Branch, tag, commit or `refs/pr/N`.
- */
-revision: string | null, 
-/**
- * Path of the folder in the repo; empty for its root.
- */
-path: string, };
-
-/**
- * A file or folder.
- */
-export type FolderEntry = { 
-/**
- * Its name.
- */
-name: string, 
-/**
- * Whether it is a folder.
- */
-is_folder: boolean, 
-/**
- * Length of a file, where the Hub says it.
- */
-size: number | null, };
-
-/**
- * A folder's entries, folders first, by name.
- */
-export type Folder = { 
-/**
- * At most [`ENTRIES_MAX`].
- */
-entries: Array<FolderEntry>, 
-/**
- * Whether there are more.
- */
-is_cut: boolean, };
-
-/**
- * Asks for a repo's README.
- */
-export type GetReadme = { 
-/**
- * As people type it.
- */
-repo: string, 
-/**
- * Branch, tag, commit or `refs/pr/N`.
- */
-revision: string | null, };
-
-/**
- * A repo's README.
- */
-export type Readme = { 
-/**
- * Markdown, cut at 128 KiB; `None` if there is none.
- */
-markdown: string | null, };
-
-/**
- * Asks for the figures of this moment.
- */
-export type GetStats = Record<symbol, never>;
 
 /**
  * Bytes that went through, and how fast.
@@ -771,6 +1002,42 @@ fetched_rate_1s: number,
 fetched_rate_10s: number, };
 
 /**
+ * Unmounts one mount of the engine, and forgets that it was wanted at login.
+ */
+export type Unmount = { 
+/**
+ * The mount point, as [`MountStatus::dir`] gives it.
+ */
+dir: string, 
+/**
+ * What to do if files are open.
+ */
+manner: UnmountManner, };
+
+/**
+ * What to do with a mount that is in use.
+ */
+export type UnmountManner = "refuse" | "lazily" | "force";
+
+/**
+ * The mount is gone from the tree.
+ */
+export type Unmounted = { 
+/**
+ * The mount point.
+ */
+dir: string, };
+
+/**
+ * Makes an account the default, now and for mounts that run.
+ */
+export type UseAccount = { 
+/**
+ * Name on the Hub.
+ */
+name: string, };
+
+/**
  * What a read waits for.
  */
 export type Waiting = { "reason": "link" } | { "reason": "budget" } | { "reason": "retry", 
@@ -784,288 +1051,21 @@ in_s: number, } | { "reason": "hub_limit",
 in_s: number, } | { "reason": "other" };
 
 /**
- * One open file.
+ * The answer: what is spoken from now on.
  */
-export type FileStats = { 
+export type Welcome = { 
 /**
- * The mount point.
+ * The newest protocol that both speak.
  */
-dir: string, 
+protocol: number, 
 /**
- * Path in the mount.
+ * Product version of the process that answers.
  */
-path: string, 
+version: string, 
 /**
- * Length in bytes.
+ * Its process id.
  */
-size: number, 
-/**
- * The process that opened it, where the system told.
- */
-pid: number | null, 
-/**
- * That process's name.
- */
-program: string | null, 
-/**
- * When it was opened, in seconds since 1970.
- */
-opened_unix_s: number, 
-/**
- * What went through.
- */
-traffic: Traffic, 
-/**
- * What its reads wait for, where they do.
- */
-waiting?: Waiting | null, };
-
-/**
- * The memory for file content.
- */
-export type Memory = { 
-/**
- * What may be used.
- */
-budget_bytes: number, 
-/**
- * What is used, bytes on their way included.
- */
-used_bytes: number, 
-/**
- * Of this, fetched ahead and not read yet.
- */
-ahead_bytes: number, 
-/**
- * Of this, read already and kept for a second look.
- */
-behind_bytes: number, 
-/**
- * Of this, on its way.
- */
-in_flight_bytes: number, };
-
-/**
- * One mount's figures.
- */
-export type MountStats = { 
-/**
- * The mount point.
- */
-dir: string, 
-/**
- * What went through.
- */
-traffic: Traffic, 
-/**
- * Files open now.
- */
-open_files: number, 
-/**
- * What its reads wait for, where they do.
- */
-waiting?: Waiting | null, };
-
-/**
- * Requests and what they met.
- */
-export type Network = { 
-/**
- * Content requests so far.
- */
-requests: number, 
-/**
- * Of these, tried again after a fault.
- */
-retries: number, 
-/**
- * Fetches under way.
- */
-in_flight: number, 
-/**
- * What the link was seen to carry, bytes a second.
- */
-link_rate: number | null, 
-/**
- * Reads so far.
- */
-reads: number, 
-/**
- * Of these, answered from memory.
- */
-memory_hits: number, 
-/**
- * Reads that wait now.
- */
-waiting_reads: number, };
-
-/**
- * The figures of a moment.
- */
-export type Stats = { 
-/**
- * When, in milliseconds since 1970.
- */
-at_unix_ms: number, 
-/**
- * All mounts together.
- */
-total: Traffic, 
-/**
- * The memory for file content.
- */
-memory: Memory, 
-/**
- * Requests and what they met.
- */
-network: Network, 
-/**
- * Each mount, in the order of `status`.
- */
-mounts: Array<MountStats>, 
-/**
- * Each open file, at most [`FILES_MAX`], the busiest first.
- */
-files: Array<FileStats>, };
-
-/**
- * Starts the stream on this connection, or changes what it carries. Requests go on as before.
- */
-export type Subscribe = { 
-/**
- * Milliseconds between two `stats` events, at least [`STATS_MS_MIN`]; none without.
- */
-stats_ms: number | null, };
-
-/**
- * The stream runs.
- */
-export type Subscribed = Record<symbol, never>;
-
-/**
- * Tests each hop to the Hub in turn.
- */
-export type Doctor = { 
-/**
- * The Hub to test; the one of the settings without.
- */
-endpoint: string | null, };
-
-/**
- * How a test went.
- */
-export type HopState = "ok" | "warning" | "failed" | "skipped" | "other";
-
-/**
- * One test.
- */
-export type Hop = { 
-/**
- * What was tested, for people: `file-system driver`, `name of the Hub`, `the Hub's answer`.
- */
-name: string, 
-/**
- * How it went.
- */
-state: HopState, 
-/**
- * What was found, in words; no full stop.
- */
-detail: string, 
-/**
- * What to do about it; empty if nothing.
- */
-advice: string, 
-/**
- * How long it took, in milliseconds.
- */
-took_ms: number, };
-
-/**
- * What the tests found, in the order in which they ran.
- */
-export type Checkup = { 
-/**
- * The hops; those behind one that failed are skipped.
- */
-hops: Array<Hop>, 
-/**
- * Hosts that a firewall must allow.
- */
-hosts: Array<string>, };
-
-/**
- * Collects what a person who helps wants to know; tokens and signed addresses are taken out.
- */
-export type Diagnose = Record<symbol, never>;
-
-/**
- * Text to read before it is sent to anybody.
- */
-export type Diagnostics = { 
-/**
- * Versions, system, settings, mounts, figures, the end of the log.
- */
-text: string, };
-
-/**
- * Ends the engine: unmounts everything, then leaves.
- */
-export type Stop = { 
-/**
- * Also if files are open; else it is refused with `mount_point_busy`.
- */
-force: boolean, 
-/**
- * Whether the next engine mounts again what was mounted: a restart.
- */
-keep_mounts: boolean, };
-
-/**
- * What happened.
- */
-export type Event = { "kind": "mount", 
-/**
- * As it is now.
- */
-mount: MountStatus, } | { "kind": "mount_gone", 
-/**
- * The mount point.
- */
-dir: string, } | { "kind": "notice", 
-/**
- * The mount that it is about, if it is about one.
- */
-dir: string | null, 
-/**
- * What, in words.
- */
-fault: Fault, } | { "kind": "settings", 
-/**
- * As they are now.
- */
-settings: SettingsReply, } | { "kind": "accounts" } | { "kind": "paused", 
-/**
- * Whether it is.
- */
-paused: boolean, } | { "kind": "stats", 
-/**
- * The figures.
- */
-stats: Stats, } | { "kind": "other" };
-
-/**
- * What a notification carries.
- */
-export type EventMessage = { 
-/**
- * Events that this client did not take in time and will not get; ask `status` if it is not 0.
- */
-lost: number, 
-/**
- * What happened.
- */
-event: Event, };
+pid: number, };
 
 /** Every method: what it takes, what it gives. */
 export interface Methods {

@@ -4,7 +4,7 @@
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use ts_rs::TS;
@@ -53,18 +53,17 @@ fn methods(generator: &mut SchemaGenerator, types: &mut Types) -> Vec<Described>
     ]
 }
 
-/// TypeScript declarations, each once, in the order of first use.
+/// TypeScript declarations by name: the order in which ts-rs visits dependencies changes from build to build.
 struct Types {
     config: ts_rs::Config,
-    seen: BTreeSet<String>,
-    text: String,
+    declarations: BTreeMap<String, String>,
 }
 
 impl Types {
     fn new() -> Self {
         // Sizes stay below 2^53, so that a JSON number holds them.
         let config = ts_rs::Config::new().with_large_int("number");
-        Types { config, seen: BTreeSet::new(), text: String::new() }
+        Types { config, declarations: BTreeMap::new() }
     }
 
     fn add<T: TS + 'static + ?Sized>(&mut self) {
@@ -75,14 +74,20 @@ impl Types {
             }
         }
         // Types of the language itself have no file to live in.
-        if T::output_path().is_none() || !self.seen.insert(T::ident(&self.config)) {
+        if T::output_path().is_none() {
             return;
         }
-        T::visit_dependencies(&mut Visit(self));
-        for line in T::docs().unwrap_or_default().lines() {
-            let _ = writeln!(self.text, "{}", line.trim_end());
+        let name = T::ident(&self.config);
+        if self.declarations.contains_key(&name) {
+            return;
         }
-        let _ = writeln!(self.text, "export {}\n", T::decl(&self.config).trim_end());
+        let mut text = String::new();
+        for line in T::docs().unwrap_or_default().lines() {
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        let _ = writeln!(text, "export {}\n", T::decl(&self.config).trim_end());
+        self.declarations.insert(name, text);
+        T::visit_dependencies(&mut Visit(self));
     }
 }
 
@@ -95,7 +100,7 @@ fn the_windows_know_the_protocol_as_it_is() {
     let mut text = String::from(
         "// Written from the types of core/control; `UPDATE=1 cargo nextest run --workspace -E 'binary(schema)'` writes it anew.\n\n",
     );
-    text += &types.text;
+    text.extend(types.declarations.into_values());
     text += "/** Every method: what it takes, what it gives. */\nexport interface Methods {\n";
     for method in &described {
         let _ = writeln!(
