@@ -70,10 +70,10 @@ pub(crate) fn engine(limit: Duration) -> Outcome<Client<DeadlineStream>> {
             Ok(client) => return Ok(client),
             // None runs, or one is just ending.
             Err(ClientError::Io(error)) if is_gone(&error) => start()?,
-            Err(error) => return Err(error.into_fault()),
+            Err(error) => return Err(unanswering(error)),
         }
     }
-    connect(&socket, limit).map_err(ClientError::into_fault)
+    connect(&socket, limit).map_err(unanswering)
 }
 
 /// The user's engine, if it runs, or if there is something for it to bring back: mounts of one that died.
@@ -100,6 +100,19 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
+/// The error in words, with what can be done about an engine that is there and does not answer.
+fn unanswering(error: ClientError) -> Fault {
+    let fault = error.into_fault();
+    let record = paths::runtime_dir().ok().and_then(|dir| Record::read(&dir.join(paths::ENGINE_RECORD)));
+    match record {
+        Some(record) if fault.code == "silent" => fault.advise(format!(
+            "Its process is {0}: `kill -9 {0}` ends it, and the next command brings the mounts back.",
+            record.pid
+        )),
+        _ => fault,
+    }
+}
+
 /// Starts the engine and waits until it answers, or has found that another one runs already.
 fn start() -> Outcome {
     let log_path = paths::log_file()?;
@@ -112,6 +125,9 @@ fn start() -> Outcome {
     let program = std::env::current_exe().map_err(|error| io_fault("this program", &error))?;
     let mut child = Command::new(program)
         .args(["engine", "--background"])
+        // The token of this shell is no other shell's: a command sends its own along with its mount.
+        .env_remove("HF_TOKEN")
+        .env_remove("HUGGING_FACE_HUB_TOKEN")
         // So that it keeps no folder busy.
         .current_dir("/")
         .stdin(Stdio::null())

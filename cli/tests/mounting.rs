@@ -236,6 +236,15 @@ fn a_stopped_process_is_shown_as_silent_and_its_folder_can_be_taken_away() {
 }
 
 #[test]
+fn the_token_of_one_shell_is_no_other_shells() {
+    let world = World::new();
+    let mut first = world.command(["mount", "org/private", "m"]);
+    said(first.env("HF_TOKEN", world.hub.owner_token())).ok();
+    let second = world.say("mount org/private n");
+    assert_eq!(second.code, 3, "{second:#?}");
+}
+
+#[test]
 fn an_engine_that_nobody_waits_for_ends() {
     let world = World::new();
     let mut command = world.command(["engine", "--background"]);

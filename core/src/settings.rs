@@ -16,6 +16,7 @@ use crate::net::{Env, NetConfig, ProxyUrl};
 use crate::{Error, ErrorKind, Result, durable};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use weightless_control::settings::{Problem, Settings, SettingsReply};
 
@@ -332,7 +333,13 @@ impl fmt::Debug for SettingsFile {
 
 /// `None` for a file that is not there.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
+    // A device or another program's file may have no end.
+    let bounded = || -> std::io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        std::fs::File::open(path)?.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut content)?;
+        Ok(content)
+    };
+    match bounded() {
         Ok(content) if content.len() > FILE_BYTES_MAX => {
             Err(Error::new(ErrorKind::InvalidInput, path.display().to_string())
                 .saying(format!("a settings file is shorter than {} KiB", FILE_BYTES_MAX >> 10))

@@ -24,6 +24,8 @@ START_S_MAX = 20.0
 HELLO_S_MAX = 10.0
 # How often the engine is started before it is given up: one may end at the moment that it is asked.
 START_TRIES = 3
+# What the Hub's own tools take a token from.
+_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 
 class NoEngine(Exception):
@@ -82,6 +84,8 @@ def start() -> List[str]:
         try:
             process = subprocess.Popen(
                 [program, "engine", "--background"],
+                # The token of this process is no other's: a mount sends its own along.
+                env={name: value for name, value in os.environ.items() if name not in _TOKENS},
                 # So that it keeps no folder busy.
                 cwd=os.path.abspath(os.sep),
                 stdin=subprocess.DEVNULL,
