@@ -41,7 +41,7 @@ need() {
     fi
     say "installing ${missing[*]}"
     # The list may be stale or absent on a fresh machine; one that was just made is not asked for twice.
-    if ! apt_install "${missing[@]}"; then
+    if ! apt_install "${missing[@]}" 2>/dev/null; then
         "${as_root[@]}" apt-get update -qq
         apt_install "${missing[@]}" || die "apt-get could not install: ${missing[*]}"
     fi
