@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use weightless_hub_sim::net::Profile;
 
+use super::baseline::Baseline;
 use super::pattern::Pattern;
 
 /// Reads through a mount against what the link can carry.
@@ -23,13 +24,7 @@ pub(super) enum Verb {
     Raw(Run),
     /// Reads a file by the reader alone and prints what that took; what `raw` starts.
     #[command(hide = true)]
-    Drive {
-        #[arg(long)]
-        endpoint: String,
-        #[arg(long)]
-        read_ahead_mb: u32,
-        path: String,
-    },
+    Drive(Drive),
     /// Lists the patterns.
     #[command(alias = "help")]
     List,
@@ -44,6 +39,19 @@ pub(super) enum Verb {
         /// Whose files; all by default.
         patterns: Vec<Pattern>,
     },
+}
+
+/// One file, to be read from start to end without a mount.
+#[derive(clap::Args)]
+pub(super) struct Drive {
+    #[arg(long)]
+    pub(super) endpoint: String,
+    #[arg(long)]
+    pub(super) read_ahead_mb: u32,
+    /// Not by the reader, but by this.
+    #[arg(long)]
+    pub(super) by: Option<Baseline>,
+    pub(super) path: String,
 }
 
 #[derive(clap::Args)]
@@ -71,6 +79,9 @@ pub(super) struct Run {
     /// The binary under test; by default `weightless` beside this program.
     #[arg(long)]
     pub(super) weightless: Option<PathBuf>,
+    /// With patterns that are read without a mount: what the Xet crates offer by themselves beside the reader.
+    #[arg(long)]
+    pub(super) baselines: bool,
     /// A python with huggingface_hub and hf_xet: whole files are then also fetched by `hf_hub_download`.
     #[arg(long)]
     pub(super) python: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::args::Run;
+use super::baseline::Baseline;
 use super::drive;
 use super::hub::{Hub, REPO};
 use super::mount::Mount;
@@ -19,8 +20,8 @@ use super::watch::Watch;
 pub(super) enum Arm {
     /// A fresh mount of ours.
     Mount,
-    /// The reader in a process of its own, without a mount.
-    Driver,
+    /// The reader in a process of its own, without a mount; or what could be in its place.
+    Driver(Option<Baseline>),
     /// The official client, one whole file.
     Download { python: PathBuf },
     /// A folder that somebody else has mounted.
@@ -34,7 +35,10 @@ impl Arm {
             return vec![Self::Folder { folder: folder.clone(), control: control.clone(), pid: run.pid }];
         }
         match &run.python {
-            _ if pattern.is_driven() => vec![Self::Driver],
+            _ if pattern.is_driven() && run.baselines => {
+                [None, Some(Baseline::Reconstructor), Some(Baseline::Terms), None].map(Self::Driver).to_vec()
+            }
+            _ if pattern.is_driven() => vec![Self::Driver(None)],
             Some(python) if pattern.whole_file().is_some() => {
                 vec![Self::Mount, Self::Download { python: python.clone() }, Self::Mount]
             }
@@ -45,7 +49,7 @@ impl Arm {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Mount => "mount",
-            Self::Driver => "driver",
+            Self::Driver(by) => by.map_or("driver", Baseline::name),
             Self::Download { .. } => "hf_hub_download",
             Self::Folder { .. } => "folder",
         }
@@ -64,9 +68,9 @@ impl Arm {
                 let rss = watch.end()?;
                 Ok(Sample { rss: Some(rss), ..sample? })
             }
-            Self::Driver => {
+            Self::Driver(by) => {
                 hub.reset_counters()?;
-                let driven = drive::measure(hub, run, pattern)?;
+                let driven = drive::measure(hub, run, pattern, *by)?;
                 let counters = hub.counters()?;
                 Ok(Sample {
                     requests: counters.requests_in_all(),

@@ -3,6 +3,7 @@
 
 mod args;
 mod arm;
+mod baseline;
 mod drive;
 mod hub;
 mod mixed;
@@ -38,7 +39,7 @@ pub fn main() -> Result<()> {
             run.patterns = vec![Pattern::Driven(1024), Pattern::WholeMib(1024), Pattern::Held(HELD_FILES)];
             measure(&run)
         }
-        Some(Verb::Drive { endpoint, path, read_ahead_mb }) => drive::run(&endpoint, &path, read_ahead_mb),
+        Some(Verb::Drive(order)) => drive::run(&order),
         None => measure(&args.run),
     }
 }
