@@ -1,13 +1,14 @@
 //! Reads ahead: decides which blocks a stream gets before it asks. Never takes memory that a waiting read needs, and never
 //! asks for a block that is held or in flight.
 
+use crate::HandleId;
 use crate::content::Home;
 use crate::fetches::SpanId;
 use crate::plan::{Plan, Slot};
 use crate::planted::{Bug, planted};
 use crate::reads::Waiting;
 use crate::streams::{Proof, Reading, Step, Stream, StreamId};
-use crate::{HandleId, windows};
+use crate::windows::{self, Least};
 use std::ops::Range;
 
 impl<B: Clone> Plan<B> {
@@ -38,34 +39,16 @@ impl<B: Clone> Plan<B> {
         (id, step)
     }
 
-    /// What a stream that made place had fetched goes to a stream that heads there, if there is one.
-    fn orphan(&mut self, handle: HandleId, slot: Slot, stream: Stream) {
+    /// What a stream that is forgotten had fetched goes to a stream that heads there, if there is one.
+    pub(crate) fn orphan(&mut self, handle: HandleId, slot: Slot, stream: Stream) {
         for ix in stream.unread {
             let (owner, stream) = self.heir(slot, ix..ix + 1).unwrap_or((handle, None));
             let seq = self.next_seq();
             self.edit(slot, ix, |block| block.home = Home::Unread { owner, stream, seq });
+            self.watch_idle(owner);
         }
         if let Some(last) = stream.last_block {
             self.release_last(slot, last);
-        }
-    }
-
-    /// Drops what stopped streams had fetched and no live one heads to.
-    pub(crate) fn drop_stopped(&mut self, slot: Slot, streams: Vec<Stream>) {
-        for stream in streams {
-            for ix in stream.unread {
-                match self.heir(slot, ix..ix + 1) {
-                    Some((owner, stream)) => {
-                        let seq = self.next_seq();
-                        self.edit(slot, ix, |block| block.home = Home::Unread { owner, stream, seq });
-                        self.watch_idle(owner);
-                    }
-                    None => self.drop_held(slot, ix),
-                }
-            }
-            if let Some(last) = stream.last_block {
-                self.release_last(slot, last);
-            }
         }
     }
 
@@ -148,21 +131,33 @@ impl<B: Clone> Plan<B> {
         }
     }
 
+    /// After a block of this stream while a read waits: what is in flight becomes less, so as much again may be asked for, but
+    /// only by whole fetches. Waiting until one ends would let the link fall idle for the round trips of the next.
+    pub(crate) fn refill(&mut self, handle: HandleId, stream: Option<StreamId>) {
+        let Some(id) = stream else { return };
+        if self.handles.get(&handle).is_some_and(|h| h.waiting > 0) {
+            self.pump_fetches(handle, id, Least::Whole);
+        }
+    }
+
     /// Fetches what the stream's window lacks, as far as shares, memory and the link allow.
     pub(crate) fn pump(&mut self, handle: HandleId, id: StreamId) {
+        self.pump_fetches(handle, id, Least::Useful);
+    }
+
+    fn pump_fetches(&mut self, handle: HandleId, id: StreamId, mut least: Least) {
         let reads_queue = !self.queue.is_empty() && !planted(Bug::AheadBeforeReads);
         if reads_queue || self.ahead_from > self.now {
             return;
         }
         let cell = self.limits.cell_bytes;
-        let mut at_edge = false;
         while let Some((slot, run)) = self.next_run(handle, id) {
             let wanted = self.blocks_len(slot, run.clone());
             let share = self.share(handle);
             let Some(h) = self.handles.get(&handle) else { return };
             let memory = self.room().min(share.saturating_sub(h.ahead_bytes));
             let near = self.limits.near_bytes;
-            let least = self.link_least(handle);
+            let link_least = self.link_least(handle);
             let flying = self.charges.of(crate::charges::Class::AheadFlying);
             let link = h
                 .cap_bytes
@@ -170,7 +165,7 @@ impl<B: Clone> Plan<B> {
                 .min(self.link_share(handle).max(near))
                 .saturating_sub(h.flying_bytes)
                 .min(self.link.ahead_bytes(&self.limits).saturating_sub(flying))
-                .max(least.saturating_sub(h.flying_bytes));
+                .max(link_least.saturating_sub(h.flying_bytes));
             if memory < wanted || share < near {
                 self.set_refused(handle, true);
             }
@@ -178,12 +173,15 @@ impl<B: Clone> Plan<B> {
                 return;
             }
             let useful = near.max((wanted / 4).min(share / 8));
-            let Some(bytes) = windows::cut(wanted, memory.min(link), useful, at_edge, &self.limits) else {
+            let Some(bytes) = windows::cut(wanted, memory.min(link), useful, least, &self.limits) else {
                 return;
             };
             let blocks = (bytes.div_ceil(self.limits.block_bytes) as u32).min(run.len() as u32);
             let run = run.start..run.start + blocks;
-            at_edge = (u64::from(run.end) << self.block_shift).is_multiple_of(cell);
+            // After a fetch that ended at a cell's edge a cut one is not worth its request.
+            if (u64::from(run.end) << self.block_shift).is_multiple_of(cell) {
+                least = Least::Whole;
+            }
             if let Some(stream) = self.handles.get_mut(&handle).and_then(|h| h.streams.get_mut(id)) {
                 stream.asked = run.end;
             }
@@ -204,6 +202,7 @@ impl<B: Clone> Plan<B> {
         let (slot, cap) = (h.content, h.cap_bytes);
         let stream = h.streams.get(id)?;
         let (pos, target, window, piece) = (stream.pos, stream.target, stream.window, stream.piece);
+        let streams = h.streams.apart(self.limits.cell_bytes).max(1);
         let content = self.contents[slot.0].as_ref()?;
         let end = target.min(content.size).div_ceil(self.limits.block_bytes);
         let stop = h.streams.next_start(id, pos).map_or(end, |start| end.min(start >> shift)) as u32;
@@ -223,7 +222,7 @@ impl<B: Clone> Plan<B> {
         }
         let in_flight = window.min(content.size).min(cap).min(link_share);
         let distance = (u64::from(from) << shift).saturating_sub(pos);
-        let readers = self.holders.len() as u64;
+        let readers = (self.holders.len() * streams) as u64;
         let bytes = piece.unwrap_or_else(|| windows::fetch_bytes(distance, in_flight, readers, &self.limits));
         let long = (bytes >> shift) as u32;
         Some((slot, windows::within_cell(from..until.min(from.saturating_add(long)), &self.limits)))

@@ -132,7 +132,7 @@ impl<B: Clone> Plan<B> {
                 extra: 0,
             },
         );
-        self.link.started(self.now, flying);
+        self.link.started(flying);
         self.counts.fetches += 1;
         self.counts.asked_bytes += self.blocks_len(slot, blocks.clone());
         let content = self.content(slot).key;
@@ -236,6 +236,9 @@ impl<B: Clone> Plan<B> {
         self.counts.arrived_bytes += len;
         for read in waiters {
             self.block_came(read);
+        }
+        if let Some((owner, stream)) = self.spans.get(&id).map(|span| (span.owner, span.stream)) {
+            self.refill(owner, stream);
         }
     }
 

@@ -60,11 +60,11 @@ impl Link {
         self.fetches
     }
 
-    /// A request starts with `flying` others in flight: an idle link says nothing about its rate.
-    pub(crate) fn started(&mut self, now: Time, flying: usize) {
-        if flying == 0 || self.since.is_none() {
-            self.since = Some(now);
-            self.bytes = 0;
+    /// A request starts with `flying` others in flight: an idle link says nothing about its rate, nor do the round trips before
+    /// the first byte.
+    pub(crate) fn started(&mut self, flying: usize) {
+        if flying == 0 {
+            self.since = None;
             self.busy = false;
         }
         if flying + 1 >= self.fetches / 2 {
@@ -73,7 +73,11 @@ impl Link {
     }
 
     pub(crate) fn received(&mut self, now: Time, bytes: u64, flying: usize, limits: &Limits) {
-        let Some(since) = self.since else { return };
+        let Some(since) = self.since else {
+            self.since = Some(now);
+            self.bytes = 0;
+            return;
+        };
         self.bytes += bytes;
         let took = now.0.saturating_sub(since.0);
         if took < SAMPLE_MS {

@@ -75,7 +75,8 @@ impl<B: Clone> Plan<B> {
         }
     }
 
-    /// Every `sweep_reads` reads, the unread blocks of streams that stopped go.
+    /// Every `sweep_reads` reads, streams that stopped are forgotten. What they had fetched stays for a reader that comes back
+    /// to it, as the first thing to go, but for no more than half of the reader's share.
     pub(crate) fn sweep(&mut self, handle: HandleId) {
         let Some(h) = self.handles.get_mut(&handle) else { return };
         if !h.reads.is_multiple_of(self.limits.sweep_reads) {
@@ -85,8 +86,14 @@ impl<B: Clone> Plan<B> {
         let number = h.reads.saturating_sub(self.limits.sweep_reads - 1);
         let at = Time(self.now.0.saturating_sub(self.limits.sweep_ms));
         let stopped = h.streams.take_stopped(number, at, &self.limits);
-        self.drop_stopped(slot, stopped);
-        while let Some((_, ix)) = self.handles.get(&handle).and_then(|h| h.orphans.first().copied()) {
+        for stream in stopped {
+            self.orphan(handle, slot, stream);
+        }
+        let orphans_max = (self.share(handle) / 2) >> self.block_shift;
+        while let Some(h) = self.handles.get(&handle)
+            && h.orphans.len() as u64 > orphans_max
+            && let Some((_, ix)) = h.orphans.first().copied()
+        {
             self.drop_held(slot, ix);
         }
         self.set_refused(handle, false);

@@ -15,8 +15,11 @@ pub struct Limits {
     pub budget_bytes: u64,
     /// The largest read the kernel sends; a budget that could not hold one is refused.
     pub read_bytes_max: u64,
-    /// Blocks already read that one content keeps: what a program steps back over. As much again of those read in part.
+    /// Blocks already read that one content keeps: what a program steps back over.
     pub behind_file_bytes: u64,
+    /// Blocks read in part that one content keeps: the edges of what is read in pieces, of which the other part is likely to be
+    /// wanted. Half of what may be kept in all.
+    pub parts_file_bytes: u64,
     /// Blocks already read in all; a quarter of the budget if that is less.
     pub behind_bytes: u64,
     /// Silence after which a request counts as stalled.
@@ -89,6 +92,7 @@ impl Default for Limits {
             budget_bytes: 512 * MIB,
             read_bytes_max: MIB,
             behind_file_bytes: 8 * MIB,
+            parts_file_bytes: 128 * MIB,
             behind_bytes: 256 * MIB,
             stall_ms: 30_000,
             deadline_ms: 45_000,

@@ -330,6 +330,9 @@ impl<B: Clone> Plan<B> {
         };
         self.give_back(handle);
         self.ease(handle);
+        if step == Step::Began {
+            self.ease_richest();
+        }
         self.pump(handle, stream);
         self.sweep(handle);
         answer

@@ -88,8 +88,17 @@ impl<B: Clone> Plan<B> {
         }
     }
 
+    /// A reader begins: whoever has most in flight leaves it a part of the link now, not at its own next read, by when it would
+    /// have got all of that.
+    pub(crate) fn ease_richest(&mut self) {
+        let richest = self.holders.iter().max_by_key(|id| self.handles.get(id).map_or(0, |h| h.flying_bytes)).copied();
+        if let Some(richest) = richest {
+            self.ease(richest);
+        }
+    }
+
     /// Keeps what was read within its limits, oldest first; where a live stream is at stays, and counts. Blocks read in part
-    /// have as much for themselves, however many streams there are.
+    /// have room for themselves, however many streams there are.
     pub(crate) fn trim_behind(&mut self, slot: Slot) {
         let most = self.limits.behind_file_bytes;
         while self.content(slot).behind_bytes > most
@@ -97,6 +106,7 @@ impl<B: Clone> Plan<B> {
         {
             self.remove_block(slot, ix);
         }
+        let most = self.limits.parts_file_bytes.min(self.limits.behind_total());
         while self.content(slot).halves.len() as u64 > most >> self.block_shift
             && let Some((_, ix)) = self.content(slot).halves.first().copied()
         {

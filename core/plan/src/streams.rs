@@ -402,6 +402,12 @@ impl Streams {
             .map(|s| s.id)
     }
 
+    /// Streams at work that have at least `bytes` to themselves: each keeps a part of the link busy.
+    pub(crate) fn apart(&self, bytes: u64) -> usize {
+        let has_room = |s: &&Stream| self.next_start(s.id, s.pos).is_none_or(|start| start - s.pos >= bytes);
+        self.all.iter().filter(|s| s.waits > 0).filter(has_room).count()
+    }
+
     /// Takes out the streams that did not read since read `number`, nor since `at`: other threads may have been quick.
     pub(crate) fn take_stopped(&mut self, number: u64, at: Time, limits: &Limits) -> Vec<Stream> {
         let stopped = |s: &Stream| s.last_read < number && s.last_at < at && s.waits == 0;

@@ -17,7 +17,7 @@ pub(crate) fn grow(window: u64, limits: &Limits) -> u64 {
 const PARALLEL: u64 = 16;
 
 /// Length of a fetch that starts `distance` bytes ahead of its reader: short near it, long far away, and no more than this
-/// reader's part of `in_flight` when so many `readers` share the link.
+/// reader's part of `in_flight` when so many `readers`, or streams of one, share the link.
 pub(crate) fn fetch_bytes(distance: u64, in_flight: u64, readers: u64, limits: &Limits) -> u64 {
     let spread = (PARALLEL / readers.max(1)).max(1);
     distance.min(in_flight / spread).max(limits.near_bytes).next_multiple_of(limits.block_bytes).min(limits.cell_bytes)
@@ -30,12 +30,21 @@ pub(crate) fn within_cell(blocks: Range<u32>, limits: &Limits) -> Range<u32> {
     blocks.start..blocks.end.min(edge)
 }
 
-/// What a fetch of `wanted` bytes becomes when only `allowed` fit: all of it, a run that is still `useful`, or nothing.
-/// After a fetch that ended at a cell's edge (`at_edge`) a cut one is not worth its request.
-pub(crate) fn cut(wanted: u64, allowed: u64, useful: u64, at_edge: bool, limits: &Limits) -> Option<u64> {
+/// The least that a fetch is begun for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Least {
+    /// All that it was to be.
+    Whole,
+    /// A run that is still useful.
+    Useful,
+}
+
+/// What a fetch of `wanted` bytes becomes when only `allowed` fit: all of it, a run that is still `useful` where that will do,
+/// or nothing.
+pub(crate) fn cut(wanted: u64, allowed: u64, useful: u64, least: Least, limits: &Limits) -> Option<u64> {
     if wanted <= allowed {
         return Some(wanted);
     }
     let rest = allowed - allowed % limits.block_bytes;
-    (!at_edge && rest > 0 && rest >= useful).then_some(rest)
+    (least == Least::Useful && rest > 0 && rest >= useful).then_some(rest)
 }

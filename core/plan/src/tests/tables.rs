@@ -443,7 +443,7 @@ pub(crate) fn a_block_read_in_part_stays_for_a_late_reader_of_the_rest() {
 
 #[test]
 fn blocks_read_in_part_keep_to_the_limit_and_go_oldest_first() {
-    let mut w = big(512);
+    let mut w = World::new(Limits { parts_file_bytes: 8 * MIB, ..Limits::with_budget(512 * MIB) });
     let h = w.open(1, 1_000 * MIB);
     for n in 1..100u64 {
         w.read(h, n * 9 * MIB, 4096);
