@@ -121,21 +121,21 @@ impl<B: Clone> Plan<B> {
         }
     }
 
-    /// After a fetch of this stream: more of it if a read waits or the stream has read since the fetch began.
+    /// After a fetch of this stream: more of it if a read of it waits or it has read since the fetch began. That a read of another
+    /// stream waits is no reason: this one may have stopped, and others may have read what lies ahead of it.
     pub(crate) fn top_up(&mut self, handle: HandleId, stream: Option<StreamId>, began_reads: u64) {
         let Some(id) = stream else { return };
-        let Some(h) = self.handles.get(&handle) else { return };
-        let reads = h.streams.get(id).is_some_and(|s| s.last_read > began_reads);
-        if reads || h.waiting > 0 {
+        let stream = self.handles.get(&handle).and_then(|h| h.streams.get(id));
+        if stream.is_some_and(|s| s.last_read > began_reads || s.waits > 0) {
             self.pump(handle, id);
         }
     }
 
-    /// After a block of this stream while a read waits: what is in flight becomes less, so as much again may be asked for, but
+    /// After a block of this stream while a read of it waits: what is in flight becomes less, so as much again may be asked for, but
     /// only by whole fetches. Waiting until one ends would let the link fall idle for the round trips of the next.
     pub(crate) fn refill(&mut self, handle: HandleId, stream: Option<StreamId>) {
         let Some(id) = stream else { return };
-        if self.handles.get(&handle).is_some_and(|h| h.waiting > 0) {
+        if self.handles.get(&handle).and_then(|h| h.streams.get(id)).is_some_and(|s| s.waits > 0) {
             self.pump_fetches(handle, id, Least::Whole);
         }
     }
@@ -202,10 +202,10 @@ impl<B: Clone> Plan<B> {
         let (slot, cap) = (h.content, h.cap_bytes);
         let stream = h.streams.get(id)?;
         let (pos, target, window, piece) = (stream.pos, stream.target, stream.window, stream.piece);
-        let streams = h.streams.apart(self.limits.cell_bytes).max(1);
+        let streams = h.streams.apart(self.limits.cell_bytes, &self.limits).max(1);
         let content = self.contents[slot.0].as_ref()?;
         let end = target.min(content.size).div_ceil(self.limits.block_bytes);
-        let stop = h.streams.next_start(id, pos).map_or(end, |start| end.min(start >> shift)) as u32;
+        let stop = h.streams.next_start(id, pos, &self.limits).map_or(end, |start| end.min(start >> shift)) as u32;
         let mut from = stream.asked.max((pos >> shift) as u32);
         let mut until = stop;
         for (ix, _) in content.blocks.range(from..stop.max(from)) {

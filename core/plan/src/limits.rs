@@ -40,7 +40,8 @@ pub struct Limits {
     pub sweep_ms: u64,
     /// Length of fetches near the reader, of a probe, and the least useful run.
     pub near_bytes: u64,
-    /// Read-ahead of a read at the start of a file.
+    /// Read-ahead of a read at the start of a file. Asked for as it may be in flight; 64 MiB were used up before the reader had
+    /// come far enough to ask for more.
     pub start_window_bytes: u64,
     /// Least window of a stream that waited, once it came further than a short run.
     pub step_window_bytes: u64,
@@ -103,7 +104,7 @@ impl Default for Limits {
             sweep_reads: 256,
             sweep_ms: 1_000,
             near_bytes: MIB,
-            start_window_bytes: 64 * MIB,
+            start_window_bytes: 128 * MIB,
             step_window_bytes: 2 * MIB,
             first_window_bytes: 4 * MIB,
             short_run_bytes: 5 * MIB,

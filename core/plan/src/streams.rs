@@ -6,6 +6,7 @@ use crate::planted::{Bug, planted};
 use crate::runs::{Aim, Expected, Run, Runs};
 use crate::windows;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// A stream of one handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -209,8 +210,8 @@ pub(crate) struct Streams {
     next: u32,
     recent: usize,
     runs: Runs,
-    /// Where long streams began that are no more, at most `streams_max`: what follows was read.
-    past: VecDeque<u64>,
+    /// What streams have read that are no more, neighbours joined; at most `streams_max`.
+    past: VecDeque<Range<u64>>,
 }
 
 /// A read as its stream sees it.
@@ -272,7 +273,9 @@ impl Streams {
                 s.last_read = read.number;
                 s.last_at = read.now;
                 s.asked = read.end.div_ceil(limits.block_bytes) as u32;
-                if read.offset < limits.block_bytes && self.all.iter().all(|s| s.start >= limits.block_bytes) {
+                // A file that others read elsewhere is not being read from its start on.
+                let is_alone = self.all.iter().all(|s| s.start >= limits.block_bytes && s.waits == 0);
+                if read.offset < limits.block_bytes && is_alone {
                     s.scan = Scan::AtStart;
                     s.window = limits.start_window(read.size);
                     if read.end - read.offset >= limits.eager_read_bytes {
@@ -368,23 +371,35 @@ impl Streams {
         }
         let (index, _) = self.all.iter().enumerate().min_by_key(|(_, s)| (s.waits > 0, s.last_read))?;
         let replaced = self.all.swap_remove(index);
-        self.remember_start(&replaced, limits);
+        self.remember(&replaced, limits);
         Some(replaced)
     }
 
-    fn remember_start(&mut self, s: &Stream, limits: &Limits) {
-        if s.pos - s.start >= limits.jump_bytes && !planted(Bug::PastForgotten) {
-            self.past.push_back(s.start);
-            if self.past.len() > limits.streams_max {
-                self.past.pop_front();
+    /// What a stream has read that is no more, joined with what was read beside it.
+    fn remember(&mut self, s: &Stream, limits: &Limits) {
+        if s.proof != Proof::Stepped || planted(Bug::PastForgotten) {
+            return;
+        }
+        let mut read = s.start..s.pos;
+        self.past.retain(|other| {
+            let apart = other.start > read.end + limits.block_bytes || read.start > other.end + limits.block_bytes;
+            if !apart {
+                read = read.start.min(other.start)..read.end.max(other.end);
             }
+            apart
+        });
+        self.past.push_back(read);
+        if self.past.len() > limits.streams_max {
+            self.past.pop_front();
         }
     }
 
-    /// First byte from `from` on at which another stream began, also one that is no more: `id` does not read ahead past it.
-    pub(crate) fn next_start(&self, id: StreamId, from: u64) -> Option<u64> {
+    /// First byte from `from` on at which another stream began: `id` does not read ahead past it. Of those that are no more, only
+    /// where much was read in one piece: a few probes do not stop a scan.
+    pub(crate) fn next_start(&self, id: StreamId, from: u64, limits: &Limits) -> Option<u64> {
         let live = self.all.iter().filter(|s| s.id != id && s.holds_its_start()).map(|s| s.start);
-        live.chain(self.past.iter().copied()).filter(|start| *start >= from).min()
+        let past = self.past.iter().filter(|read| read.end - read.start >= limits.jump_bytes).map(|read| read.start);
+        live.chain(past).filter(|start| *start >= from).min()
     }
 
     /// The stream whose read-ahead reaches over `id`'s start, nearest before it.
@@ -403,8 +418,8 @@ impl Streams {
     }
 
     /// Streams at work that have at least `bytes` to themselves: each keeps a part of the link busy.
-    pub(crate) fn apart(&self, bytes: u64) -> usize {
-        let has_room = |s: &&Stream| self.next_start(s.id, s.pos).is_none_or(|start| start - s.pos >= bytes);
+    pub(crate) fn apart(&self, bytes: u64, limits: &Limits) -> usize {
+        let has_room = |s: &&Stream| self.next_start(s.id, s.pos, limits).is_none_or(|start| start - s.pos >= bytes);
         self.all.iter().filter(|s| s.waits > 0).filter(has_room).count()
     }
 
@@ -415,7 +430,7 @@ impl Streams {
         self.all = live;
         self.recent = 0;
         for s in &stopped {
-            self.remember_start(s, limits);
+            self.remember(s, limits);
         }
         stopped
     }

@@ -389,8 +389,8 @@ fn loaders_of_one_file_fetch_each_byte_once() {
     let report = sim.run();
     check("16 threads, random MiB of one mapping", &report, ideal_ms(CLOUD, size, 1, 16), 2.1, 1.4);
     assert_eq!(report.stats.counts.dropped_unread, 0, "there was room for all of it");
-    // Threads take 3 MiB tensors from one queue.
-    for threads in [1u64, 2, 8] {
+    // Threads read 3 MiB tensors by turns. Of eight, one that was late for seconds reads ahead where the others have been.
+    for (threads, fetched) in [(1u64, 1.0), (2, 1.0), (8, 1.1)] {
         let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
         let h = sim.open(1, 512 * MIB);
         for n in 0..threads {
@@ -403,7 +403,7 @@ fn loaders_of_one_file_fetch_each_byte_once() {
             sim.thread(reads);
         }
         let report = sim.run();
-        check(&format!("{threads} threads, 3 MiB tensors"), &report, ideal_ms(CLOUD, 512 * MIB, 1, 16), 1.1, 1.02);
+        check(&format!("{threads} threads, 3 MiB tensors"), &report, ideal_ms(CLOUD, 512 * MIB, 1, 16), 1.1, fetched);
     }
     for threads in [1u64, 8] {
         let mut sim = Sim::new(CLOUD, Limits::with_budget(1024 * MIB));
