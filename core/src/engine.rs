@@ -94,6 +94,11 @@ impl Engine {
         Ok(Mount::new(id, commit, revision, tree, origin, self.reader.clone(), self.runtime.clone()))
     }
 
+    /// Caps what content takes of the network, in bytes a second; `None` is no cap. Takes effect at once.
+    pub fn set_bandwidth_cap(&self, bytes_per_s: Option<u64>) {
+        self.transport.set_bandwidth_cap(bytes_per_s);
+    }
+
     /// Changes who asks at `hub` while its mounts live: the next question goes with `token`, and what was answered to the old one
     /// (tokens for data, signed addresses) is dropped. Files that are open keep what they have read; files opened from now on
     /// get nothing that was fetched for the old account.

@@ -39,6 +39,8 @@ pub struct Machine {
 pub struct Resolved {
     /// Memory for file content (`read_ahead_mb`); at least what [`weightless_plan::Limits`] ask for.
     pub budget_bytes: u64,
+    /// Most that content takes of the network, in bytes a second (`bandwidth_cap_kb`).
+    pub bandwidth_cap_bytes_per_s: Option<u64>,
     /// Silence after which a connection is tried again (`stall_timeout_ms`).
     pub stall_ms: u64,
     /// Threads that answer the kernel for each mount.
@@ -152,6 +154,7 @@ impl SettingsFile {
     pub fn resolved(&self) -> Resolved {
         let Settings {
             read_ahead_mb,
+            bandwidth_cap_kb,
             stall_timeout_ms,
             event_loops,
             endpoint,
@@ -164,6 +167,7 @@ impl SettingsFile {
         let home = self.machine.home.as_deref();
         Resolved {
             budget_bytes: read_ahead_mb.map_or_else(|| budget_bytes(self.machine.ram_bytes), |mb| u64::from(mb) << 20),
+            bandwidth_cap_bytes_per_s: bandwidth_cap_kb.map(|kb| u64::from(kb) << 10),
             stall_ms: stall_timeout_ms.map_or_else(defaults::stall_ms, u64::from),
             event_loops: event_loops.map_or_else(|| defaults::event_loops(self.machine.cores), usize::from),
             endpoint: endpoint.clone(),

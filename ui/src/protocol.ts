@@ -831,6 +831,11 @@ export type Settings = {
  */
 read_ahead_mb: number | null, 
 /**
+ * Most that file content takes of the network, in KiB a second (5120 is 5 MiB a second), at least 512. Takes effect at once. Default: no
+ * cap.
+ */
+bandwidth_cap_kb: number | null, 
+/**
  * How long a connection may be silent before it is tried again, in milliseconds. Takes effect at once. Default: 30000.
  */
 stall_timeout_ms: number | null, 

@@ -85,6 +85,7 @@ impl Host {
         hubs.net(&resolved, None)?;
         let config = EngineConfig { reader: reader_config(&resolved) };
         let engine = Engine::new(config, runtime).map_err(fault)?;
+        engine.set_bandwidth_cap(resolved.bandwidth_cap_bytes_per_s);
         Ok(Arc::new(Host {
             engine,
             hubs,
@@ -329,6 +330,7 @@ impl Host {
         let resolved = self.settings().resolved();
         log::set_filter(&resolved.log_filter());
         self.engine.reader().set_limits(reader_config(&resolved).limits).map_err(fault)?;
+        self.engine.set_bandwidth_cap(resolved.bandwidth_cap_bytes_per_s);
         self.hubs.renew(&resolved)?;
         self.settings_changed.send_modify(|changes| *changes += 1);
         self.events.tell(Event::Settings { settings: Box::new(reply.clone()) });

@@ -101,6 +101,7 @@ fn values(settings: &Settings) -> Map<String, Value> {
 fn names() -> std::collections::BTreeSet<String> {
     let all = Settings {
         read_ahead_mb: Some(0),
+        bandwidth_cap_kb: Some(0),
         stall_timeout_ms: Some(0),
         event_loops: Some(0),
         endpoint: Some(String::new()),

@@ -14,6 +14,10 @@ pub struct Settings {
     /// of the RAM, at most 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead_mb: Option<u32>,
+    /// Most that file content takes of the network, in KiB a second (5120 is 5 MiB a second), at least 512. Takes effect at once. Default: no
+    /// cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_cap_kb: Option<u32>,
     /// How long a connection may be silent before it is tried again, in milliseconds. Takes effect at once. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall_timeout_ms: Option<u32>,

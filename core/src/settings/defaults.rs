@@ -43,6 +43,7 @@ pub(super) fn settings(machine: &Machine, hub: &str) -> Settings {
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     Settings {
         read_ahead_mb: Some(narrow(budget_bytes(machine.ram_bytes) >> 20)),
+        bandwidth_cap_kb: None,
         stall_timeout_ms: Some(narrow(stall_ms())),
         event_loops: u16::try_from(event_loops(machine.cores)).ok(),
         endpoint: Some(hub.to_owned()),

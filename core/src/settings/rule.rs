@@ -31,6 +31,14 @@ enum Check {
 pub(super) const RULES: &[Rule] = &[
     // 1 TiB: nobody has more, and in bytes it is far from overflow.
     Rule::number("read_ahead_mb", "WEIGHTLESS_READ_AHEAD_MB", read_ahead_mb_min, 1 << 20, " (MiB)"),
+    // The least read-ahead in flight is 8 MiB: at less than this it would take longer than the stall timeout.
+    Rule::number(
+        "bandwidth_cap_kb",
+        "WEIGHTLESS_BANDWIDTH_CAP_KB",
+        bandwidth_cap_kb_min,
+        u32::MAX as u64,
+        " (KiB a second)",
+    ),
     Rule::number("stall_timeout_ms", "WEIGHTLESS_STALL_TIMEOUT_MS", one, u32::MAX as u64, " (ms)"),
     Rule::number("event_loops", "WEIGHTLESS_EVENT_LOOPS", one, 64, ""),
     Rule::text("endpoint", "WEIGHTLESS_ENDPOINT", endpoint),
@@ -107,6 +115,10 @@ pub(super) fn expand(text: &str, home: Option<&Path>) -> PathBuf {
 /// What holds the largest read of the kernel and one block, and in any case 4 MiB: below it no stream has room.
 fn read_ahead_mb_min() -> u64 {
     Limits::default().budget_bytes_min().div_ceil(1 << 20).max(4)
+}
+
+fn bandwidth_cap_kb_min() -> u64 {
+    512
 }
 
 fn one() -> u64 {

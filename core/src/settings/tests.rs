@@ -66,6 +66,7 @@ fn problems(list: &[Problem]) -> Vec<String> {
 fn every_setting_of_the_protocol_has_its_rule_in_order() {
     let all = Settings {
         read_ahead_mb: Some(4),
+        bandwidth_cap_kb: Some(512),
         stall_timeout_ms: Some(1),
         event_loops: Some(1),
         endpoint: Some(String::new()),
@@ -92,6 +93,7 @@ fn without_a_file_everything_has_its_default() {
         file.resolved(),
         Resolved {
             budget_bytes: GIB / 4,
+            bandwidth_cap_bytes_per_s: None,
             stall_ms: 30_000,
             event_loops: 4,
             endpoint: None,
@@ -154,6 +156,7 @@ fn a_value_is_accepted_or_refused_with_a_reason() {
     }
     for (name, least, most) in [
         ("read_ahead_mb", 4, 1_048_576),
+        ("bandwidth_cap_kb", 512, 4_294_967_295_u64),
         ("stall_timeout_ms", 1, 4_294_967_295_u64),
         ("event_loops", 1, 64),
         ("metrics_port", 1024, 65_535),

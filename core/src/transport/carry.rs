@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::http::Carried;
 use super::layout::DataRequest;
 use super::multipart::MultipartReader;
+use super::pace::Pace;
 use super::stats::Counter;
 use reqwest::Response;
 use std::ops::Range;
@@ -21,6 +22,7 @@ pub(crate) async fn xorb_ranges(
     request: DataRequest,
     sink: &dyn Sink,
     counter: &Counter,
+    pace: &Pace,
 ) -> Result<(), Fault> {
     let wire_bytes = request.wire_bytes();
     let ranges: Vec<_> = request.parts.iter().map(|(part, _)| part.bytes.clone()).collect();
@@ -48,6 +50,7 @@ pub(crate) async fn xorb_ranges(
         if left > DRAIN_BYTES_MAX && runs.iter().all(|run| run.wanted_left() == 0) {
             return Ok(());
         }
+        pace.pay(bytes.len()).await;
     }
     if let Some(multipart) = multipart {
         multipart.finish()?;
@@ -62,6 +65,7 @@ pub(crate) async fn plain_range(
     wanted: Range<u64>,
     sink: &dyn Sink,
     counter: &Counter,
+    pace: &Pace,
 ) -> Result<(), Fault> {
     let mut at = body.start;
     while let Some(bytes) = response.chunk().await? {
@@ -79,6 +83,7 @@ pub(crate) async fn plain_range(
         if at >= wanted.end && body.end - at > DRAIN_BYTES_MAX {
             return Ok(());
         }
+        pace.pay(bytes.len()).await;
     }
     if at == body.end { Ok(()) } else { Err(Fault::new(crate::ErrorKind::Connection, "the answer ended early")) }
 }

@@ -10,7 +10,7 @@
 //! | `pieces` | cuts a range into what is asked and carried side by side |
 //! | `layout` | a checked reconstruction: which signed requests bring which bytes |
 //! | `decode`, `multipart` | bytes of an answer into bytes of the file, as they arrive |
-//! | `carry`, `http`, `lanes` | one answer into the sink; what answers mean; how many at once |
+//! | `carry`, `http`, `lanes`, `pace` | one answer into the sink; what answers mean; how many at once; how fast |
 //! | `token`, `kept`, `flight` | tokens; what is kept of answers; one request for many askers |
 
 mod carry;
@@ -25,6 +25,7 @@ mod lanes;
 mod layout;
 mod multipart;
 pub mod origin;
+mod pace;
 mod pieces;
 mod plain;
 mod stats;
@@ -44,6 +45,7 @@ use crate::{Error, ErrorKind, Result};
 use choose::{Chooser, Start, Way};
 use detour::{Attempt, Detours, Watched};
 use lanes::{Class, FetchLanes, Lanes};
+use pace::Pace;
 use plain::Plain;
 use stats::Counters;
 use std::collections::HashMap;
@@ -110,6 +112,7 @@ struct Inner {
     choosers: Mutex<HashMap<(View, RepoId), Chooser>>,
     detours: Detours,
     counters: Arc<Counters>,
+    pace: Arc<Pace>,
     prefetches: Arc<Semaphore>,
 }
 
@@ -129,14 +132,16 @@ impl Transport {
     /// One that knows nothing yet; each source says which Hub it comes from and who asks.
     pub fn new() -> Self {
         let counters = Arc::new(Counters::default());
+        let pace = Arc::new(Pace::default());
         let tokens = Arc::new(Tokens::new(Arc::clone(&counters)));
         Transport(Arc::new(Inner {
-            xet: Arc::new(Xet::new(tokens, Arc::clone(&counters))),
-            plain: Arc::new(Plain::new(Arc::clone(&counters))),
+            xet: Arc::new(Xet::new(tokens, Arc::clone(&counters), Arc::clone(&pace))),
+            plain: Arc::new(Plain::new(Arc::clone(&counters), Arc::clone(&pace))),
             lanes: Lanes::new(),
             choosers: Mutex::new(HashMap::new()),
             detours: Detours::new(),
             counters,
+            pace,
             prefetches: Arc::new(Semaphore::new(PREFETCHES_MAX)),
         }))
     }
@@ -173,6 +178,11 @@ impl Transport {
             let _permit = permit;
             xet.prepare(&source, &file, range).await;
         });
+    }
+
+    /// Caps what content takes of the network, in bytes a second; `None` is no cap. Takes effect at once.
+    pub fn set_bandwidth_cap(&self, bytes_per_s: Option<u64>) {
+        self.0.pace.set(bytes_per_s);
     }
 
     /// Forgets every token, address and reconstruction that was answered to `view`, which has ended. None of them would be

@@ -8,6 +8,7 @@ use super::http::{self, Carried};
 use super::kept::Kept;
 use super::lanes::FetchLanes;
 use super::origin::Location;
+use super::pace::Pace;
 use super::pieces;
 use super::stats::Counters;
 use super::{Sink, Source};
@@ -35,6 +36,7 @@ type Key = (View, RepoId, Arc<str>, Arc<str>);
 /// Plain HTTP, as a transport uses it.
 pub(crate) struct Plain {
     counters: Arc<Counters>,
+    pace: Arc<Pace>,
     /// Guards the map only; std, as it is held for a lookup and never across an await.
     kept: Mutex<Kept<Key, Arc<Location>>>,
     flights: Flights<Key, Arc<Location>>,
@@ -48,8 +50,8 @@ enum Answer {
 }
 
 impl Plain {
-    pub(crate) fn new(counters: Arc<Counters>) -> Self {
-        Plain { counters, kept: Mutex::new(Kept::new(LOCATIONS_MAX)), flights: Flights::new() }
+    pub(crate) fn new(counters: Arc<Counters>, pace: Arc<Pace>) -> Self {
+        Plain { counters, pace, kept: Mutex::new(Kept::new(LOCATIONS_MAX)), flights: Flights::new() }
     }
 
     /// Whether the file's location is at hand, so that a fetch is one round trip.
@@ -135,7 +137,7 @@ impl Plain {
             Carried::Whole => return Err(Fault::protocol("ranges are not served")),
             Carried::Multi(_) => return Err(Fault::protocol("several ranges where one was asked for")),
         };
-        carry::plain_range(response, body, piece, sink, &self.counters.plain).await?;
+        carry::plain_range(response, body, piece, sink, &self.counters.plain, &self.pace).await?;
         Ok(Answer::Carried)
     }
 

@@ -8,6 +8,7 @@ use super::http;
 use super::kept::KeptLayouts;
 use super::lanes::FetchLanes;
 use super::layout::{DataRequest, Layout};
+use super::pace::Pace;
 use super::pieces;
 use super::stats::Counters;
 use super::token::Tokens;
@@ -35,6 +36,7 @@ const SERVICES_MAX: usize = 64;
 /// Xet storage, as a transport uses it.
 pub(crate) struct Xet {
     counters: Arc<Counters>,
+    pace: Arc<Pace>,
     tokens: Arc<Tokens>,
     /// Guards the kept reconstructions only; std, as it is held for a lookup and never across an await.
     kept: Mutex<KeptLayouts>,
@@ -50,9 +52,10 @@ struct Piece {
 }
 
 impl Xet {
-    pub(crate) fn new(tokens: Arc<Tokens>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(tokens: Arc<Tokens>, counters: Arc<Counters>, pace: Arc<Pace>) -> Self {
         Xet {
             counters,
+            pace,
             tokens,
             kept: Mutex::new(KeptLayouts::default()),
             flights: Flights::new(),
@@ -189,7 +192,7 @@ impl Xet {
         }
         let asked: Vec<_> = request.parts.iter().map(|(part, _)| part.bytes.clone()).collect();
         let carried = http::carried(response.status(), response.headers(), response.content_length(), &asked, None)?;
-        carry::xorb_ranges(response, carried, request, sink, &self.counters.xorbs).await?;
+        carry::xorb_ranges(response, carried, request, sink, &self.counters.xorbs, &self.pace).await?;
         Ok(Vec::new())
     }
 

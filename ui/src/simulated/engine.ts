@@ -15,6 +15,7 @@ const RAM = 8 * 1024 ** 3;
 
 const DEFAULTS: Settings = {
   read_ahead_mb: 1024,
+  bandwidth_cap_kb: null,
   stall_timeout_ms: 30_000,
   event_loops: 4,
   endpoint: ENDPOINT,
@@ -382,6 +383,7 @@ function problemsOf(changes: Record<string, JsonValue | undefined>): Problem[] {
     if (typeof value !== "number" || value < min || value > max) refuse(setting, `must be ${min} to ${max}${unit}`);
   };
   within("read_ahead_mb", 16, RAM / 1024 ** 2, " MiB");
+  within("bandwidth_cap_kb", 512, 4_294_967_295, " KiB a second");
   within("stall_timeout_ms", 1_000, 600_000, " ms");
   within("event_loops", 1, 32, "");
   within("metrics_port", 1_024, 65_535, "");
