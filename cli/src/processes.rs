@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weightless_control::client::DeadlineStream;
 use weightless_control::{Client, ClientError, Fault, Hello, MountState, MountStatus, Status, StatusReply};
-use weightless_platform::mounts::{self, MountEntry};
+use weightless_platform::mounts::{self, MountEntry, MountSource};
 
 /// A process that answers does so in a millisecond; one that does not for this long is stopped or stuck.
 const ANSWER_MS_MAX: u64 = 1_000;
@@ -264,7 +264,11 @@ fn from_table(state: mounts::MountState, entry: &MountEntry) -> MountStatus {
         mounts::MountState::Dead => MountState::Dead,
         mounts::MountState::Silent => MountState::Silent,
     };
-    MountStatus::new(&*entry.source.repo, &*entry.source.revision, entry.at.to_string_lossy(), state)
+    let (repo, revision) = match &entry.source {
+        MountSource::Repo { repo, revision } => (repo.as_str(), revision.as_str()),
+        MountSource::HubFolder => ("", ""),
+    };
+    MountStatus::new(repo, revision, entry.at.to_string_lossy(), state)
 }
 
 /// Clears every dead mount that was made here; a sentence for each.

@@ -12,7 +12,7 @@ use crate::reader::{Reader, ReaderConfig};
 use crate::repo::RepoSpec;
 use crate::token::Token;
 use crate::transport::{Statistics, Transport};
-use crate::tree::Tree;
+use crate::tree::{NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -88,7 +88,7 @@ impl Engine {
 
     /// Shows `commit`, or its folder at `path`, of a repo that the account of `hub` may read.
     async fn show(&self, hub: &Arc<Hub>, commit: Commit, revision: String, path: Option<&str>) -> Result<Arc<Mount>> {
-        let tree = Tree::open(hub.clone(), commit.repo.clone(), commit.sha.clone(), path).await?;
+        let tree = Tree::open(hub.clone(), commit.repo.clone(), commit.sha.clone(), path, NodeId::ROOT).await?;
         let id = MountId(self.mount_next.fetch_add(1, Ordering::Relaxed));
         let origin = Arc::new(HubOrigin(hub.clone()));
         Ok(Mount::new(id, commit, revision, tree, origin, self.reader.clone(), self.runtime.clone()))

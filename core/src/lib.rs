@@ -11,7 +11,9 @@
 //! | [`tree`] | the immutable tree of a commit, loaded by folder |
 //! | [`transport`] | streams ranges of a file's bytes: Xet or plain |
 //! | [`reader`] | runs the plan: blocks, handles, waiting reads |
-//! | [`mount`] | a repo at a commit, as the platform's adapters see it |
+//! | [`mount`] | a repo at a commit |
+//! | [`volume`] | what the platform's adapters show: a mount, or something like it |
+//! | [`junk`] | names that desktops look for everywhere |
 //! | [`engine`] | owns all of the above for one process |
 //! | [`accounts`] | who asks: names in a book, tokens in the keychain |
 //! | [`settings`] | the settings file: checked, changed, its defaults and their reasons |
@@ -22,6 +24,7 @@ mod durable;
 pub mod engine;
 pub mod error;
 pub mod hub;
+pub mod junk;
 pub mod mount;
 pub mod net;
 pub mod reader;
@@ -30,6 +33,7 @@ pub mod settings;
 pub mod token;
 pub mod transport;
 pub mod tree;
+pub mod volume;
 
 #[cfg(test)]
 mod testing;

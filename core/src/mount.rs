@@ -1,11 +1,12 @@
-//! A repo at a commit, as the platform's adapters see it. Every call answers at once or returns a future to be polled once
-//! inline and spawned if it is not ready; none blocks a thread.
+//! A repo at a commit: what a volume of one repo shows, and what the Hub folder shows of each of its repos. Every call answers at
+//! once or returns a future; none blocks a thread.
 
 use crate::hub::Commit;
 use crate::reader::{Counters, OpenFile, Reader, Reply, WaitsFor};
 use crate::repo::RepoId;
 use crate::transport::{Origin, Source};
 use crate::tree::{FileMeta, Node, NodeId, NodeKind, Totals, Tree};
+use crate::volume::Volume;
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -264,6 +265,56 @@ impl Mount {
 
     fn opened(&self) -> std::sync::MutexGuard<'_, HashMap<OpenFile, Opened>> {
         self.files.lock().expect("no code panics under this lock")
+    }
+}
+
+impl Volume for Mount {
+    fn runtime(&self) -> &Handle {
+        Mount::runtime(self)
+    }
+
+    fn totals(&self) -> Totals {
+        Mount::totals(self)
+    }
+
+    fn modified(&self, _node: NodeId) -> SystemTime {
+        Mount::modified(self)
+    }
+
+    fn node(&self, id: NodeId) -> Option<Node> {
+        Mount::node(self, id)
+    }
+
+    fn known(&self, parent: NodeId, name: &str) -> Option<Node> {
+        Mount::known(self, parent, name)
+    }
+
+    fn lookup(self: Arc<Self>, parent: NodeId, name: Box<str>) -> impl Future<Output = Result<Node>> + Send + 'static {
+        Mount::lookup(self, parent, name)
+    }
+
+    fn read_dir(self: Arc<Self>, dir: NodeId) -> impl Future<Output = Result<Arc<Directory>>> + Send + 'static {
+        Mount::read_dir(self, dir)
+    }
+
+    fn open(&self, node: NodeId, opener: Option<u32>) -> Result<HandleId> {
+        Mount::open(self, node, opener)
+    }
+
+    fn read(&self, handle: HandleId, offset: u64, len: u32, reply: Reply) {
+        Mount::read(self, handle, offset, len, reply);
+    }
+
+    fn close(&self, _node: NodeId, handle: HandleId) {
+        Mount::close(self, handle);
+    }
+
+    fn attributes(&self, node: NodeId) -> Vec<(&'static str, String)> {
+        Mount::attributes(self, node)
+    }
+
+    fn shut_down(&self) {
+        Mount::shut_down(self);
     }
 }
 

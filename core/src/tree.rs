@@ -28,7 +28,8 @@ use load::State;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A node of a mount's tree; stands for one content for ever, so it is also the inode number. The root is 1.
+/// A node of what is mounted; stands for one content for ever, so it is also the inode number. The root of a mount is 1; a repo in
+/// the Hub folder has a range of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u64);
 
@@ -117,10 +118,17 @@ impl fmt::Debug for Tree {
 }
 
 impl Tree {
-    /// Opens the tree of `commit` (a full sha), rooted at `subfolder` if given, with one request.
-    pub async fn open(hub: Arc<Hub>, repo: RepoId, commit: Arc<str>, subfolder: Option<&str>) -> Result<Arc<Tree>> {
+    /// Opens the tree of `commit` (a full sha), rooted at `subfolder` if given, with one request. Its root is `first`, and the
+    /// nodes in it follow that.
+    pub async fn open(
+        hub: Arc<Hub>,
+        repo: RepoId,
+        commit: Arc<str>,
+        subfolder: Option<&str>,
+        first: NodeId,
+    ) -> Result<Arc<Tree>> {
         let root = subfolder.unwrap_or_default().trim_matches('/');
-        let tree = Tree { hub, repo, commit, root: root.into(), state: Mutex::default() };
+        let tree = Tree { hub, repo, commit, root: root.into(), state: Mutex::new(State::new(first)) };
         tree.load_first_page().await?;
         Ok(Arc::new(tree))
     }
@@ -149,7 +157,7 @@ impl Tree {
     pub fn known(&self, dir: NodeId, name: &str) -> Option<Node> {
         let state = self.lock();
         let child = state.store.find(state.store.ix(dir)?, name)?;
-        state.store.node(store::id(child), &self.root)
+        state.store.node(state.store.id(child), &self.root)
     }
 
     /// Finds `name` in `dir`. Ready at once where the folder is listed or the name was asked for before; else one request,

@@ -1,17 +1,18 @@
-//! A repo as a FUSE mount, on Linux and macOS. Decides nothing about bytes: every question goes to the core's `Mount`, and
-//! no thread of ours waits for the network.
+//! A repo, or the Hub folder, as a FUSE mount, on Linux and macOS. Decides nothing about bytes: every question goes to the core's
+//! `Volume`, and no thread of ours waits for the network.
 //!
 //! One thread per event loop takes requests from the kernel; what the core can answer from memory is answered there, and
 //! the rest is handed to its runtime with the reply in its pocket.
 
 use crate::mounts::{self, MountEntry, MountSource, Unmount};
 use crate::{MountOptions, driver};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use tokio::sync::watch;
-use weightless_core::mount::Mount;
+use weightless_core::volume::{Dropped, Volume};
 use weightless_core::{Error, ErrorKind, Result};
 
 mod adapter;
@@ -19,7 +20,6 @@ mod answer;
 mod attributes;
 mod directories;
 mod extended;
-mod junk;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
@@ -32,10 +32,10 @@ use linux as os;
 #[cfg(target_os = "macos")]
 use macos as os;
 
-/// A repo that is mounted. Dropping it unmounts lazily.
+/// A volume that is mounted. Dropping it unmounts lazily.
 #[derive(Debug)]
-pub struct FuseMount {
-    mount: Arc<Mount>,
+pub struct FuseMount<V: Volume> {
+    volume: Arc<V>,
     at: PathBuf,
     cleared: usize,
     entry: MountEntry,
@@ -43,25 +43,26 @@ pub struct FuseMount {
     ended: watch::Receiver<bool>,
 }
 
-impl FuseMount {
-    /// Mounts `mount` at the folder `at`. Blocks for some tens of milliseconds, never for the network. A dead mount of
+impl<V: Volume> FuseMount<V> {
+    /// Mounts `volume` at the folder `at`; `source` is what the system's table says of it. Blocks for some tens of milliseconds, never for the network. A dead mount of
     /// ours that lies there is cleared first, and [`cleared`](FuseMount::cleared) says so.
     ///
     /// # Errors
     /// [`ErrorKind::DriverMissing`], [`ErrorKind::MountPointInvalid`], [`ErrorKind::MountPointBusy`], or
     /// [`ErrorKind::InvalidInput`] where everyone should see it and the system does not allow that.
-    pub fn start(mount: Arc<Mount>, at: &Path, options: &MountOptions) -> Result<FuseMount> {
+    pub fn start(volume: Arc<V>, source: &MountSource, at: &Path, options: &MountOptions) -> Result<Self> {
         driver::check()?;
         os::check_audience(options.audience)?;
         let point = point::prepare(at, options.covering)?;
-        let source = MountSource { repo: mount.repo().to_string(), revision: mount.revision().to_owned() };
-        let adapter = Adapter::new(mount.clone());
-        let session = os::session(adapter, &point.at, &source, options)?;
+        let adapter = Adapter::new(volume.clone());
+        let session = os::session(adapter, &point.at, source, options)?;
         let entry =
             mounts::find(&point.at)?.ok_or_else(|| Error::new(ErrorKind::Internal, point.at.display().to_string()))?;
 
         let (end, ended) = watch::channel(false);
-        let served = mount.clone();
+        let (notifier, place) = (session.notifier(), point.at.clone());
+        volume.attach(Box::new(move |dropped| drop_name(&notifier, &place, dropped)));
+        let served = volume.clone();
         let loops = thread::Builder::new().name("weightless-fuse".to_owned()).spawn(move || {
             if let Err(error) = session.run() {
                 tracing::warn!(%error, "the FUSE session ended with an error");
@@ -69,7 +70,7 @@ impl FuseMount {
             served.shut_down();
             end.send_replace(true);
         });
-        let this = FuseMount { mount, at: point.at, cleared: point.cleared, entry, ended };
+        let this = FuseMount { volume, at: point.at, cleared: point.cleared, entry, ended };
         match loops {
             Ok(_) => Ok(this),
             // Dropping it unmounts.
@@ -88,12 +89,12 @@ impl FuseMount {
     }
 
     /// What is mounted.
-    pub fn mount(&self) -> &Arc<Mount> {
-        &self.mount
+    pub fn volume(&self) -> &Arc<V> {
+        &self.volume
     }
 
     /// Resolves when the mount is over, also when somebody else unmounted it. Does not borrow the mount.
-    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<V> {
         let mut ended = self.ended.clone();
         async move {
             // An error means that the sender is gone, and the session with it.
@@ -118,7 +119,7 @@ impl FuseMount {
     /// # Errors
     /// The system refuses, or does not answer.
     pub async fn unmount_lazily(&self) -> Result<()> {
-        self.mount.shut_down();
+        self.volume.shut_down();
         self.leave(Unmount::Lazy).await
     }
 
@@ -126,7 +127,7 @@ impl FuseMount {
     /// mount of somebody else.
     async fn leave(&self, how: Unmount) -> Result<()> {
         let entry = self.entry.clone();
-        let left = self.mount.runtime().spawn_blocking(move || mounts::unmount(&entry, how));
+        let left = self.volume.runtime().spawn_blocking(move || mounts::unmount(&entry, how));
         match tokio::time::timeout(Duration::from_millis(UNMOUNT_MS), left).await {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(Error::new(ErrorKind::Internal, self.at.display().to_string()).because(panic)),
@@ -135,12 +136,24 @@ impl FuseMount {
     }
 }
 
-impl Drop for FuseMount {
+/// Makes the kernel forget a name and what it leads to, unless a process is there: its working folder would lose its path. May
+/// block for as long as a lookup in the same folder does.
+fn drop_name(notifier: &fuser::Notifier, at: &Path, dropped: &Dropped) {
+    if !mounts::holders(&at.join(&dropped.path)).is_empty() {
+        return;
+    }
+    if let Err(error) = notifier.inval_entry(fuser::INodeNo(dropped.parent.0), OsStr::new(&*dropped.name)) {
+        // Mostly that the kernel had forgotten it by itself.
+        tracing::debug!(path = dropped.path, %error, "a name stays");
+    }
+}
+
+impl<V: Volume> Drop for FuseMount<V> {
     fn drop(&mut self) {
         if *self.ended.borrow() {
             return;
         }
-        self.mount.shut_down();
+        self.volume.shut_down();
         if let Err(error) = mounts::unmount(&self.entry, Unmount::Lazy) {
             tracing::warn!(?error, "left mounted");
         }

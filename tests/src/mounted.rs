@@ -7,10 +7,12 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use weightless_core::engine::{Engine, EngineConfig};
 use weightless_core::hub::Hub;
+use weightless_core::mount::Mount;
 use weightless_core::net::NetConfig;
 use weightless_core::reader::ReaderConfig;
 use weightless_core::repo::RepoSpec;
 use weightless_hub_sim::{HubSim, RepoDef};
+use weightless_platform::mounts::MountSource;
 use weightless_platform::{MountOptions, OsMount};
 
 /// The id of the repo that tests mount.
@@ -19,7 +21,7 @@ pub const REPO: &str = "org/folder";
 /// A Hub with one repo, mounted at `at`. Fields are dropped in their order: the mount before what serves it.
 pub struct Mounted {
     /// The mount.
-    pub mount: OsMount,
+    pub mount: OsMount<Mount>,
     /// What it is of.
     pub engine: Engine,
     /// The Hub that it comes from, as nobody in particular sees it.
@@ -46,7 +48,8 @@ impl Mounted {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().canonicalize().expect("its path");
         let repo = runtime.block_on(engine.mount(&seen, spec)).expect("the repo is there");
-        let mount = OsMount::start(repo, &at, &MountOptions::default()).expect("it mounts");
+        let source = MountSource::of(&repo);
+        let mount = OsMount::start(repo, &source, &at, &MountOptions::default()).expect("it mounts");
         assert_eq!((mount.at(), mount.cleared()), (at.as_path(), 0));
         Mounted { mount, engine, seen, hub, runtime, at, _folder: folder }
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use weightless_control::{MountState, MountStatus, UnmountManner};
 use weightless_core::mount::Mount;
+use weightless_platform::mounts::MountSource;
 use weightless_platform::{MountOptions, OsMount, driver, mounts};
 
 /// A mount of this process.
@@ -18,7 +19,7 @@ pub(crate) struct Hosted {
     /// What was asked for.
     order: Order,
     mount: Arc<Mount>,
-    os: OsMount,
+    os: OsMount<Mount>,
     mounted_at: SystemTime,
     at_login: AtomicBool,
     is_paused: AtomicBool,
@@ -40,7 +41,8 @@ impl Hosted {
         let options = MountOptions { threads: loops, ..MountOptions::default() };
         let os = {
             let (mount, dir) = (mount.clone(), place.dir().to_owned());
-            blocking(move || driver::check().and_then(|()| OsMount::start(mount, &dir, &options)))
+            let source = MountSource::of(&mount);
+            blocking(move || driver::check().and_then(|()| OsMount::start(mount, &source, &dir, &options)))
                 .await?
                 .map_err(fault)?
         };

@@ -25,7 +25,6 @@ const SWEEP_AT: usize = 64;
 pub(super) type Asked<T> = Shared<BoxFuture<'static, Result<T>>>;
 
 /// Everything of a tree that changes. See the module's words on locking.
-#[derive(Default)]
 pub(super) struct State {
     pub(super) store: Store,
     absent: Absent,
@@ -33,6 +32,18 @@ pub(super) struct State {
     lookups: InFlight<(NodeId, Box<str>), NodeId>,
     /// Folders being listed.
     listings: InFlight<NodeId, ()>,
+}
+
+impl State {
+    /// Nothing is known but the root, whose id is `first`.
+    pub(super) fn new(first: NodeId) -> Self {
+        State {
+            store: Store::new(first),
+            absent: Absent::default(),
+            lookups: InFlight::default(),
+            listings: InFlight::default(),
+        }
+    }
 }
 
 /// Requests under way. Holds no request alive: a request lives as long as somebody waits for it.
@@ -131,7 +142,7 @@ impl Tree {
         let state = &mut *state;
         let ix = self.folder(state, dir)?;
         if let Some(child) = state.store.find(ix, name) {
-            let node = state.store.node(store::id(child), &self.root);
+            let node = state.store.node(state.store.id(child), &self.root);
             return node.map(Found::Known).ok_or_else(|| Error::new(ErrorKind::Internal, name));
         }
         let path = || {
@@ -172,7 +183,7 @@ impl Tree {
             return Err(Error::new(ErrorKind::EntryNotFound, self.subject(&path)));
         };
         match state.store.insert(dir, &key.1, &entry.kind) {
-            Ok(ix) => Ok(store::id(ix)),
+            Ok(ix) => Ok(state.store.id(ix)),
             Err(Refused::Full) => Err(self.full()),
             Err(Refused::Skipped) => Err(Error::new(ErrorKind::EntryNotFound, self.subject(&path))),
         }
@@ -264,7 +275,7 @@ impl Tree {
             let children = state.store.children(ix).unwrap_or_default();
             let part = &children[unpacked..children.len().min(unpacked + UNPACK_AT_ONCE)];
             entries.reserve_exact(children.len() - unpacked);
-            entries.extend(part.iter().filter_map(|child| state.store.node(store::id(*child), &self.root)));
+            entries.extend(part.iter().filter_map(|child| state.store.node(state.store.id(*child), &self.root)));
             unpacked += part.len();
             if unpacked == children.len() {
                 break;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 /// Nodes of a tree at most: the Hub lists no more in its pages, with room for the folders they imply.
 const NODES_MAX: usize = 4_000_000;
 
-/// Place of a node in [`Store::nodes`]: its id less one.
+/// Place of a node in [`Store::nodes`]: its id less the root's.
 pub(super) type Ix = u32;
 /// The root's place.
 pub(super) const ROOT: Ix = 0;
@@ -67,6 +67,8 @@ pub(super) enum Refused {
 /// The nodes known so far. A node's id never changes and none is ever removed.
 #[derive(Debug)]
 pub(super) struct Store {
+    /// The id of the root.
+    first: NodeId,
     nodes: Vec<Packed>,
     names: String,
     hashes: Vec<Hashes>,
@@ -77,8 +79,9 @@ pub(super) struct Store {
     totals: Totals,
 }
 
-impl Default for Store {
-    fn default() -> Self {
+impl Store {
+    /// A store that knows its root only, whose id is `first`.
+    pub(super) fn new(first: NodeId) -> Self {
         let root = Packed {
             size: 0,
             parent: ROOT,
@@ -89,6 +92,7 @@ impl Default for Store {
             kind: PackedKind::Folder,
         };
         Store {
+            first,
             nodes: vec![root],
             names: String::new(),
             hashes: Vec::new(),
@@ -100,19 +104,20 @@ impl Default for Store {
     }
 }
 
-pub(super) fn id(ix: Ix) -> NodeId {
-    NodeId(u64::from(ix) + 1)
-}
-
 /// Whether a file system can show `name`, and no kernel reads it as something else.
 pub(super) fn is_showable(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && name.len() <= COMPONENT_BYTES_MAX && !name.contains(['/', '\0'])
 }
 
 impl Store {
+    /// The id of the node at `ix`.
+    pub(super) fn id(&self, ix: Ix) -> NodeId {
+        NodeId(self.first.0 + u64::from(ix))
+    }
+
     /// The place of a node that was handed out.
     pub(super) fn ix(&self, id: NodeId) -> Option<Ix> {
-        let ix = Ix::try_from(id.0.checked_sub(1)?).ok()?;
+        let ix = Ix::try_from(id.0.checked_sub(self.first.0)?).ok()?;
         ((ix as usize) < self.nodes.len()).then_some(ix)
     }
 
@@ -284,7 +289,7 @@ impl Store {
                 xet_hash: hashes.and_then(|hashes| hashes.xet.as_ref()).map(|hash| hex(hash)),
             })),
         };
-        Some(Node { id, parent: self::id(node.parent), name: self.name(ix).into(), kind })
+        Some(Node { id, parent: self.id(node.parent), name: self.name(ix).into(), kind })
     }
 
     /// Bytes on the heap.
@@ -322,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_files_take_less_than_200_bytes_each() {
-        let mut store = Store::default();
+        let mut store = Store::new(NodeId::ROOT);
         for ix in 0..100_000 {
             store.insert_path(&format!("data/train-{:02}/shard-{ix:06}.parquet", ix % 50), &large(ix)).unwrap();
         }
@@ -334,7 +339,7 @@ mod tests {
 
     #[test]
     fn names_that_no_file_system_can_show_are_left_out_and_counted() {
-        let mut store = Store::default();
+        let mut store = Store::new(NodeId::ROOT);
         let long = "x".repeat(256);
         for path in ["..", ".", "", "a/../b", "a/./c", "a//b", "/a", "a/", "n\0l", &long, &format!("a/{long}/b")] {
             assert_eq!(store.insert_path(path, &file(1)), Err(Refused::Skipped), "{path:?}");
@@ -347,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_be_a_file_and_a_folder() {
-        let mut store = Store::default();
+        let mut store = Store::new(NodeId::ROOT);
         store.insert_path("foo", &file(1)).unwrap();
         assert_eq!(store.insert_path("foo/bar", &file(1)), Err(Refused::Skipped));
         let folder = store.insert_path("foo.bar/x", &file(2)).unwrap();
@@ -357,12 +362,12 @@ mod tests {
 
     #[test]
     fn ids_stay_and_nodes_say_what_was_put_in() {
-        let mut store = Store::default();
+        let mut store = Store::new(NodeId::ROOT);
         let small = store.insert_path("a/b", &file(3)).unwrap();
         let big = store.insert_path("a/c", &large(u64::MAX)).unwrap();
         assert_eq!(store.insert_path("a/b", &file(3)), Ok(small));
         store.set_complete();
-        let node = store.node(id(big), "sub/dir").unwrap();
+        let node = store.node(store.id(big), "sub/dir").unwrap();
         let NodeKind::File(meta) = &node.kind else { panic!() };
         assert_eq!((&*meta.path, meta.size, &*node.name), ("sub/dir/a/c", u64::MAX, "c"));
         assert_eq!(meta.sha256, Some("ab".repeat(32)));

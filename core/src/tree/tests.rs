@@ -89,7 +89,7 @@ impl Repo {
 
 async fn open(hub: &Arc<Hub>, subfolder: Option<&str>) -> Result<Arc<Tree>> {
     let repo = RepoId::new(RepoKind::Model, "org/name").unwrap();
-    Tree::open(Arc::clone(hub), repo, SHA.into(), subfolder).await
+    Tree::open(Arc::clone(hub), repo, SHA.into(), subfolder, NodeId::ROOT).await
 }
 
 async fn at(tree: &Arc<Tree>, path: &str) -> Result<Node> {
@@ -143,6 +143,21 @@ async fn a_small_repo_is_known_whole_from_one_request() {
     assert_eq!(kind(tree.read_dir(NodeId(99)).await), ErrorKind::EntryNotFound);
     assert_eq!(tree.node(NodeId::ROOT).unwrap().parent, NodeId::ROOT);
     assert!(server.take().is_empty());
+}
+
+#[tokio::test]
+async fn the_ids_of_a_tree_follow_its_root() {
+    let (_server, hub) = Repo::new([("a/b", 1), ("c", 2)]).serve().await;
+    let repo = RepoId::new(RepoKind::Model, "org/name").unwrap();
+    let first = NodeId(7 << 32 | 1);
+    let tree = Tree::open(hub, repo, SHA.into(), None, first).await.unwrap();
+    let a = tree.lookup(first, "a").await.unwrap();
+    let b = tree.lookup(a.id, "b").await.unwrap();
+    assert_eq!((a.parent, b.parent), (first, a.id));
+    for id in tree.read_dir(first).await.unwrap().entries.iter().map(|node| node.id).chain([first, b.id]) {
+        assert_eq!((id.0 >> 32, tree.node(id).unwrap().id), (7, id));
+    }
+    assert!(tree.node(NodeId::ROOT).is_none());
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
-//! Answers the kernel's requests from the core's mount. Everything that would change something is `EROFS`; nothing here
+//! Answers the kernel's requests from what the core shows. Everything that would change something is `EROFS`; nothing here
 //! waits.
 
 use super::answer::{guarded, inline_or_spawn};
 use super::attributes::{self, Common, NAME_BYTES_MAX};
 use super::directories::{Directories, Line, OpenFolder};
 use super::extended::{self, Fit};
-use super::{junk, os};
+use super::os;
 use crate::errors;
 use fuser::{
     AccessFlags, BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -21,21 +21,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weightless_core::error::Severity;
-use weightless_core::mount::{HandleId, Mount, ReadData};
-use weightless_core::tree::NodeId;
+use weightless_core::junk;
+use weightless_core::mount::{HandleId, ReadData};
+use weightless_core::tree::{Node, NodeId};
+use weightless_core::volume::Volume;
 use weightless_core::{Error, ErrorKind};
 
-/// A mount, as fuser drives it.
+/// What is mounted, as fuser drives it.
 #[derive(Debug)]
-pub(super) struct Adapter {
-    mount: Arc<Mount>,
-    common: Common,
+pub(super) struct Adapter<V> {
+    volume: Arc<V>,
+    owner: Owner,
     directories: Arc<Directories>,
 }
 
 /// How long the kernel may keep a name and what it leads to. A node id is one content for ever and a commit never
 /// changes; a day, rather than for ever, only bounds what a lost invalidation could do.
 const ENTRY_TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// The same for a name that may lead to something else in a while: a repo of the Hub folder that nobody used meanwhile.
+const PASSING_TTL: Duration = Duration::from_secs(60);
 
 /// How long it may keep that a name does not exist: long enough for a loader that probes the same ten names in a row,
 /// short enough for a person who waits for a name to appear.
@@ -48,11 +53,36 @@ const BACKGROUND_MAX: u16 = 256;
 /// Node ids are never used twice, so one generation does.
 const GENERATION: Generation = Generation(0);
 
-impl Adapter {
-    pub(super) fn new(mount: Arc<Mount>) -> Self {
-        let common = Common { uid: getuid().as_raw(), gid: getgid().as_raw(), modified: mount.modified() };
-        Adapter { mount, common, directories: Arc::default() }
+impl<V: Volume> Adapter<V> {
+    pub(super) fn new(volume: Arc<V>) -> Self {
+        let owner = Owner { uid: getuid().as_raw(), gid: getgid().as_raw() };
+        Adapter { volume, owner, directories: Arc::default() }
     }
+}
+
+/// Who a mount belongs to.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+impl Owner {
+    fn common(self, volume: &impl Volume, id: NodeId) -> Common {
+        Common { uid: self.uid, gid: self.gid, modified: volume.modified(id) }
+    }
+}
+
+/// How long the kernel may keep what it is told of a node.
+fn ttl(volume: &impl Volume, id: NodeId) -> &'static Duration {
+    if volume.lasting(id).name { &ENTRY_TTL } else { &PASSING_TTL }
+}
+
+/// Answers a lookup that found `node`.
+fn send_entry(volume: &impl Volume, owner: Owner, node: &Node, reply: ReplyEntry) {
+    // Before the reply: the kernel may forget it as soon as it has it.
+    volume.told(node.id);
+    reply.entry(ttl(volume, node.id), &attributes::attributes(node, &owner.common(volume, node.id)), GENERATION);
 }
 
 /// The number for the kernel; said in the log as loudly as its row of the table asks.
@@ -83,7 +113,7 @@ fn wants_to_write(flags: OpenFlags) -> bool {
     flags.acc_mode() != OpenAccMode::O_RDONLY || flags.0 & (libc::O_TRUNC | libc::O_APPEND | libc::O_CREAT) != 0
 }
 
-impl Filesystem for Adapter {
+impl<V: Volume> Filesystem for Adapter<V> {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // Each is asked alone: an older kernel lacks some, and the mount works without any. Read-ahead stays at what the
         // kernel offers, which is the most it takes.
@@ -101,26 +131,37 @@ impl Filesystem for Adapter {
             return reply.error(Errno::ENAMETOOLONG);
         }
         if junk::is_junk(name) {
-            return guarded("lookup", || match self.mount.known(NodeId(parent.0), name) {
-                Some(node) => reply.entry(&ENTRY_TTL, &attributes::attributes(&node, &self.common), GENERATION),
+            return guarded("lookup", || match self.volume.known(NodeId(parent.0), name) {
+                Some(node) => send_entry(&*self.volume, self.owner, &node, reply),
                 // A guess, until the folder is listed; so the kernel is not to keep it.
                 None => reply.error(Errno::ENOENT),
             });
         }
-        let (common, found) = (self.common, self.mount.clone().lookup(NodeId(parent.0), name.into()));
-        inline_or_spawn("lookup", self.mount.runtime(), async move {
+        let (volume, owner) = (self.volume.clone(), self.owner);
+        let found = self.volume.clone().lookup(NodeId(parent.0), name.into());
+        inline_or_spawn("lookup", self.volume.runtime(), async move {
             match found.await {
-                Ok(node) => reply.entry(&ENTRY_TTL, &attributes::attributes(&node, &common), GENERATION),
-                Err(error) if error.kind() == ErrorKind::EntryNotFound => os::absent(reply, &ABSENT_TTL, &common),
+                Ok(node) => send_entry(&*volume, owner, &node, reply),
+                Err(error) if error.kind() == ErrorKind::EntryNotFound => {
+                    os::absent(reply, &ABSENT_TTL, &owner.common(&*volume, NodeId(parent.0)));
+                }
                 Err(error) => reply.error(errno("lookup", &error)),
             }
         });
     }
 
+    fn forget(&self, _request: &Request, ino: INodeNo, count: u64) {
+        guarded("forget", || self.volume.forgotten(NodeId(ino.0), count));
+    }
+
     fn getattr(&self, _request: &Request, ino: INodeNo, _handle: Option<FileHandle>, reply: ReplyAttr) {
-        guarded("getattr", || match self.mount.node(NodeId(ino.0)) {
-            Some(node) => reply.attr(&ENTRY_TTL, &attributes::attributes(&node, &self.common)),
-            None => reply.error(Errno::ENOENT),
+        guarded("getattr", || match self.volume.node(NodeId(ino.0)) {
+            Some(node) => {
+                let common = self.owner.common(&*self.volume, node.id);
+                reply.attr(ttl(&*self.volume, node.id), &attributes::attributes(&node, &common));
+            }
+            // The kernel then looks its name up again.
+            None => reply.error(Errno::ESTALE),
         });
     }
 
@@ -130,7 +171,7 @@ impl Filesystem for Adapter {
         }
         // 0 where the opener lives in a pid namespace that this process cannot see.
         let opener = Some(request.pid()).filter(|pid| *pid > 0);
-        guarded("open", || match self.mount.open(NodeId(ino.0), opener) {
+        guarded("open", || match self.volume.open(NodeId(ino.0), opener) {
             // A node is one content for ever: what the kernel holds of it is right.
             Ok(handle) => reply.opened(FileHandle(handle.0), FopenFlags::FOPEN_KEEP_CACHE | os::OPEN_FLAGS),
             Err(error) => reply.error(errno("open", &error)),
@@ -155,14 +196,14 @@ impl Filesystem for Adapter {
                     Err(error) => reply.error(errno("read", &error)),
                 });
             };
-            self.mount.read(HandleId(handle.0), offset, size, Box::new(answer));
+            self.volume.read(HandleId(handle.0), offset, size, Box::new(answer));
         });
     }
 
     fn release(
         &self,
         _request: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         handle: FileHandle,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
@@ -170,7 +211,7 @@ impl Filesystem for Adapter {
         reply: ReplyEmpty,
     ) {
         guarded("release", || {
-            self.mount.close(HandleId(handle.0));
+            self.volume.close(NodeId(ino.0), HandleId(handle.0));
             reply.ok();
         });
     }
@@ -178,18 +219,20 @@ impl Filesystem for Adapter {
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         guarded("opendir", || {
             let id = NodeId(ino.0);
-            let Some(node) = self.mount.node(id) else { return reply.error(Errno::ENOENT) };
-            let (directories, listed) = (self.directories.clone(), self.mount.clone().read_dir(id));
-            inline_or_spawn("opendir", self.mount.runtime(), async move {
+            let Some(node) = self.volume.node(id) else { return reply.error(Errno::ESTALE) };
+            let (directories, listed) = (self.directories.clone(), self.volume.clone().read_dir(id));
+            // The kernel keeps a listing that lasts, and answers the next one without us.
+            let keep = match self.volume.lasting(id).listing {
+                true => FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_CACHE_DIR,
+                false => FopenFlags::empty(),
+            };
+            inline_or_spawn("opendir", self.volume.runtime(), async move {
                 let listing = match listed.await {
                     Ok(listing) => listing,
                     Err(error) => return reply.error(errno("opendir", &error)),
                 };
                 match directories.insert(OpenFolder { id, parent: node.parent, listing }) {
-                    // The kernel keeps the listing, and answers the next one without us.
-                    Some(handle) => {
-                        reply.opened(FileHandle(handle), FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_CACHE_DIR);
-                    }
+                    Some(handle) => reply.opened(FileHandle(handle), keep),
                     None => reply.error(Errno::ENFILE),
                 }
             });
@@ -203,10 +246,7 @@ impl Filesystem for Adapter {
                 let is_full = match line {
                     Line::Dot(id) => reply.add(INodeNo(id.0), next, FileType::Directory, "."),
                     Line::DotDot(id) => reply.add(INodeNo(id.0), next, FileType::Directory, ".."),
-                    Line::Entry(node) => {
-                        let attributes = attributes::attributes(node, &self.common);
-                        reply.add(attributes.ino, next, attributes.kind, &*node.name)
-                    }
+                    Line::Entry(node) => reply.add(INodeNo(node.id.0), next, attributes::kind(node), &*node.name),
                 };
                 if is_full {
                     break;
@@ -227,13 +267,19 @@ impl Filesystem for Adapter {
         guarded("readdirplus", || {
             let Some(folder) = self.directories.get(handle.0) else { return reply.error(Errno::EBADF) };
             for (next, line) in folder.lines(offset) {
+                let common = |id| self.owner.common(&*self.volume, id);
                 let (name, attributes) = match line {
-                    Line::Dot(id) => (".", attributes::folder_attributes(id, &self.common)),
-                    Line::DotDot(id) => ("..", attributes::folder_attributes(id, &self.common)),
-                    Line::Entry(node) => (&*node.name, attributes::attributes(node, &self.common)),
+                    Line::Dot(id) => (".", attributes::folder_attributes(id, &common(id))),
+                    Line::DotDot(id) => ("..", attributes::folder_attributes(id, &common(id))),
+                    Line::Entry(node) => (&*node.name, attributes::attributes(node, &common(node.id))),
                 };
-                if reply.add(attributes.ino, next, name, &ENTRY_TTL, &attributes, GENERATION) {
+                let ttl = ttl(&*self.volume, NodeId(attributes.ino.0));
+                if reply.add(attributes.ino, next, name, ttl, &attributes, GENERATION) {
                     break;
+                }
+                // The kernel counts what it is told of entries, and not what of the dots.
+                if let Line::Entry(node) = line {
+                    self.volume.told(node.id);
                 }
             }
             reply.ok();
@@ -249,7 +295,7 @@ impl Filesystem for Adapter {
 
     fn statfs(&self, _request: &Request, _ino: INodeNo, reply: ReplyStatfs) {
         guarded("statfs", || {
-            let known = self.mount.totals();
+            let known = self.volume.totals();
             let totals = attributes::totals(known.bytes, known.files);
             let block_bytes = totals.block_bytes;
             reply.statfs(totals.blocks, 0, 0, totals.files, 0, block_bytes, totals.name_bytes_max, block_bytes);
@@ -257,7 +303,7 @@ impl Filesystem for Adapter {
     }
 
     fn getxattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        guarded("getxattr", || match extended::value(self.mount.attributes(NodeId(ino.0)), name) {
+        guarded("getxattr", || match extended::value(self.volume.attributes(NodeId(ino.0)), name) {
             Some(value) => send_attribute(reply, &value, size),
             None => reply.error(Errno::NO_XATTR),
         });
@@ -265,7 +311,7 @@ impl Filesystem for Adapter {
 
     fn listxattr(&self, _request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         guarded("listxattr", || {
-            send_attribute(reply, &extended::names(&self.mount.attributes(NodeId(ino.0))), size);
+            send_attribute(reply, &extended::names(&self.volume.attributes(NodeId(ino.0))), size);
         });
     }
 
@@ -437,8 +483,9 @@ impl Filesystem for Adapter {
     }
 
     #[cfg(target_os = "macos")]
-    fn getxtimes(&self, _request: &Request, _ino: INodeNo, reply: fuser::ReplyXTimes) {
-        reply.xtimes(self.common.modified, self.common.modified);
+    fn getxtimes(&self, _request: &Request, ino: INodeNo, reply: fuser::ReplyXTimes) {
+        let modified = self.volume.modified(NodeId(ino.0));
+        reply.xtimes(modified, modified);
     }
 
     // What has nothing to say: ENOSYS makes the kernel do it itself, and not ask again. Locks are not here at all, for

@@ -4,7 +4,7 @@ use fuser::{FileAttr, FileType, INodeNo};
 use std::time::SystemTime;
 use weightless_core::tree::{Node, NodeId, NodeKind};
 
-/// What all nodes of a mount share.
+/// What a node shows beside what it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Common {
     /// The mounting user.
@@ -22,11 +22,18 @@ const IO_BYTES: u32 = 128 * 1024;
 const STAT_BLOCK_BYTES: u64 = 512;
 
 pub(super) fn attributes(node: &Node, common: &Common) -> FileAttr {
-    let (kind, perm, size) = match &node.kind {
-        NodeKind::Directory => (FileType::Directory, 0o555, 0),
-        NodeKind::File(file) => (FileType::RegularFile, 0o444, file.size),
+    let (perm, size) = match &node.kind {
+        NodeKind::Directory => (0o555, 0),
+        NodeKind::File(file) => (0o444, file.size),
     };
-    attr(node.id, kind, perm, size, common)
+    attr(node.id, kind(node), perm, size, common)
+}
+
+pub(super) fn kind(node: &Node) -> FileType {
+    match node.kind {
+        NodeKind::Directory => FileType::Directory,
+        NodeKind::File(_) => FileType::RegularFile,
+    }
 }
 
 /// Attributes of a folder of which only the id is at hand: `.` and `..` of a listing.

@@ -7,6 +7,7 @@ use crate::{Audience, MountOptions};
 use fuser::{Config, Errno, FopenFlags, InitFlags, MountOption, ReplyEntry, Session, SessionACL};
 use std::path::Path;
 use std::time::Duration;
+use weightless_core::volume::Volume;
 use weightless_core::{Error, ErrorKind, Result};
 
 pub(super) const CAPABILITIES: [InitFlags; 1] = [InitFlags::FUSE_ASYNC_READ];
@@ -24,12 +25,12 @@ pub(super) fn check_audience(_audience: Audience) -> Result<()> {
 }
 
 /// Mounts and shakes hands with the kernel.
-pub(super) fn session(
-    adapter: Adapter,
+pub(super) fn session<V: Volume>(
+    adapter: Adapter<V>,
     at: &Path,
     source: &MountSource,
     options: &MountOptions,
-) -> Result<Session<Adapter>> {
+) -> Result<Session<Adapter<V>>> {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(source.to_string()),

@@ -108,7 +108,7 @@ struct Trial {
 }
 
 fn source() -> MountSource {
-    MountSource { repo: "org/toy".to_owned(), revision: "a,b c".to_owned() }
+    MountSource::Repo { repo: "org/toy".to_owned(), revision: "a,b c".to_owned() }
 }
 
 fn place() -> (TempDir, PathBuf) {

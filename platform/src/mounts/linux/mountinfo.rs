@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn mount(at: &str, repo: &str, revision: &str, owner_uid: Option<u32>, connection: u64) -> MountEntry {
-        let source = MountSource { repo: repo.to_owned(), revision: revision.to_owned() };
+        let source = MountSource::Repo { repo: repo.to_owned(), revision: revision.to_owned() };
         MountEntry { at: at.into(), source, owner_uid, connection }
     }
 

@@ -34,7 +34,7 @@ const NAMES: [&str; 25] = [
 const PREFIXES: [&str; 2] = ["._", ".Trash-"];
 
 /// Whether `name` is such a name. A repo may still have it: a listing that holds it is right, and this only a guess.
-pub(super) fn is_junk(name: &str) -> bool {
+pub fn is_junk(name: &str) -> bool {
     NAMES.iter().any(|junk| junk.eq_ignore_ascii_case(name)) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
