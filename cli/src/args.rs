@@ -8,6 +8,7 @@ Examples:
   weightless mount Qwen/Qwen2.5-0.5B ~/qwen         a model, as a folder
   weightless mount datasets/squad                   a dataset, at ~/Weightless/datasets/squad
   weightless mount https://huggingface.co/gpt2      whatever a browser shows
+  weightless folder on                              every repo of the Hub, under ~/Weightless
   weightless status --watch                         what is mounted, live
   weightless unmount ~/qwen                         gone again
   weightless doctor                                 what is wrong, where something is
@@ -37,6 +38,8 @@ pub(crate) enum Verb {
     Unmount(UnmountArgs),
     /// Show what is mounted, with --watch live
     Status(StatusArgs),
+    /// The Hub folder: every repo there under its name, without mounting it
+    Folder(FolderArgs),
     /// Open a mount in the file manager
     Open(OpenArgs),
     /// Search the Hub for repos
@@ -132,6 +135,8 @@ Examples:
   weightless mount --each org/a org/b datasets/org/c        several, each at its place
   path=$(weightless mount org/name)                         stdout is the absolute path alone
 
+While the Hub folder is on at ~/Weightless, a repo mounted without DIR is the one that is there under its name.
+
 The mount lives on after the command; `weightless unmount` ends it. With --foreground it lives until Ctrl-C, in a process of
 its own: the options about memory, threads and patience hold for that one. For all other mounts they are settings:
 weightless config set read_ahead_mb 512")]
@@ -194,6 +199,41 @@ pub(crate) struct UnmountArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "weightless folder [on | off | DIR]")]
+#[command(after_help = "\
+Examples:
+  weightless folder on                  at ~/Weightless; comes back whenever the engine starts
+  weightless folder ~/hub               at ~/hub
+  weightless folder                     where it is, and which names in it led nowhere
+  weightless folder off                 gone, and forgotten
+
+In it every repo is there under its name, and is asked for when somebody looks it up:
+  ~/Weightless/Qwen/Qwen2.5-0.5B
+  ~/Weightless/Qwen/Qwen2.5-0.5B@v1.0           a branch, tag or commit; a slash in it is written %2F
+  ~/Weightless/datasets/org/name
+  ~/Weightless/spaces/org/name
+Listing shows what was mounted or used lately, and asks nobody.")]
+pub(crate) struct FolderArgs {
+    /// Turn it on, turn it off, or have it at this folder; without, say where it is
+    #[arg(value_name = "on|off|DIR")]
+    pub(crate) what: Option<String>,
+    /// With off, also if files are open: they stay readable until they are closed
+    #[arg(long, short, conflicts_with = "force")]
+    pub(crate) lazy: bool,
+    /// With off, also if files are open: reading them fails from now on
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// The account that asks, of those that `weightless accounts` shows
+    #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
+    pub(crate) account: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Stay, and show figures as they change, until Ctrl-C
     #[arg(long, short, conflicts_with = "json")]
@@ -205,7 +245,7 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenArgs {
-    /// A mounted folder or a repo; the only mount, if there is one
+    /// A mounted folder or a repo; without, the Hub folder or the only mount
     #[arg(value_name = "DIR|REPO")]
     pub(crate) target: Option<String>,
 }
@@ -461,6 +501,8 @@ mod tests {
             "mount --each a/b c/d --revision v1",
             "config set read_ahead_mb",
             "unmount /d --lazy --force",
+            "folder on off",
+            "folder off --lazy --force",
             "unmount",
             "unmount /d --all",
             "mont a/b",

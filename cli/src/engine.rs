@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `host` | [`Host`]: what the engine is made of and does when asked |
 //! | `mounts`, `hosted`, `order`, `place` | which mounts there are; one that is there; one that is wanted; its folder |
+//! | `hub_folder` | whether the Hub folder is on, and what is in use in it |
 //! | `hubs` | who asks which Hub |
 //! | `events`, `figures`, `meter`, `metrics` | what is told to clients that listen; how much and how fast; the same for Prometheus |
 //! | `questions`, `doctor`, `diagnostics` | what needs no mount |
@@ -21,6 +22,7 @@ mod events;
 mod figures;
 pub(crate) mod host;
 mod hosted;
+mod hub_folder;
 mod hubs;
 pub(crate) mod lock;
 mod meter;
@@ -46,6 +48,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use weightless_control::{AddMount, Fault, Mounted};
 use weightless_core::accounts::{AccountBook, OsKeychain};
+use weightless_core::folder::Recent;
 use weightless_core::settings::{Machine, SettingsFile};
 use weightless_core::{Error, ErrorKind};
 use weightless_platform::memory;
@@ -66,6 +69,8 @@ pub(crate) struct Options {
     record_path: PathBuf,
     /// Where mounts wanted at login are kept.
     login_path: Option<PathBuf>,
+    /// Where the Hub folder is kept.
+    folder_path: Option<PathBuf>,
     /// The settings file.
     settings_path: PathBuf,
     /// Settings of the command line, by the names of their environment variables: they win over both.
@@ -86,6 +91,7 @@ impl Options {
             socket: dir.join(paths::ENGINE_SOCKET),
             record_path: dir.join(paths::ENGINE_RECORD),
             login_path: Some(paths::state_dir()?.join("mounts.json")),
+            folder_path: Some(paths::folder_file()?),
             settings_path: paths::settings_file()?,
             overrides,
             log: Some(log),
@@ -102,6 +108,7 @@ impl Options {
             socket: dir.join(format!("{pid}.sock")),
             record_path: dir.join(format!("{pid}.json")),
             login_path: None,
+            folder_path: None,
             settings_path: paths::settings_file()?,
             overrides,
             log: None,
@@ -160,6 +167,7 @@ async fn live(
     let is_dying = record.is_dying();
     let host = Host::new(options, options.settings()?, record, runtime.handle().clone())?;
     let notes = blocking(processes::clear_dead).await??;
+    let folder = host.adopt_folder();
     let adopted = adopt(&host, options, last.unwrap_or_default());
     let mounted = match &options.only {
         Some(only) => tokio::select! {
@@ -187,7 +195,7 @@ async fn live(
         server.close().await;
         return Err(fault);
     }
-    restore(&host, adopted, is_dying);
+    tokio::spawn(restore(host.clone(), folder, adopted, is_dying));
 
     tokio::select! {
         name = signals.next() => tracing::info!("ending: {name}"),
@@ -208,16 +216,22 @@ fn adopt(host: &Host, options: &Options, last: Record) -> Vec<Adopted> {
     last.mounts.iter().chain(&login.mounts).filter_map(|request| host.adopt(request)).collect()
 }
 
-/// Mounts it. After too many deaths in a row it is listed and not touched.
-fn restore(host: &Arc<Host>, adopted: Vec<Adopted>, is_dying: bool) {
-    for adopted in adopted {
-        if is_dying {
-            let sentence = "the engine ended three times within a minute, so nothing is mounted by itself";
-            let fault = Fault::new("internal", sentence).advise("weightless engine log may say why; then mount again.");
-            host.leave_failed(&adopted, fault);
-        } else {
-            tokio::spawn(host.clone().restore(adopted));
+/// Mounts it, the Hub folder first, since others may lie in it. After too many deaths in a row it is listed and not touched.
+async fn restore(host: Arc<Host>, folder: Option<Vec<Recent>>, adopted: Vec<Adopted>, is_dying: bool) {
+    if is_dying {
+        let sentence = "the engine ended three times within a minute, so nothing is mounted by itself";
+        let fault = Fault::new("internal", sentence).advise("weightless engine log may say why; then mount again.");
+        if folder.is_some() {
+            host.leave_folder_failed(fault.clone());
         }
+        adopted.iter().for_each(|adopted| host.leave_failed(adopted, fault.clone()));
+        return;
+    }
+    if let Some(recent) = folder {
+        host.restore_folder(recent).await;
+    }
+    for adopted in adopted {
+        tokio::spawn(host.clone().restore(adopted));
     }
 }
 
@@ -227,7 +241,7 @@ async fn idle(host: &Host, server: &Server, is_for_one: bool) {
     let step_ms = 100;
     loop {
         tokio::time::sleep(Duration::from_millis(step_ms)).await;
-        let is_idle = host.mounts.is_empty() && (is_for_one || server.clients() == 0);
+        let is_idle = host.mounts.is_empty() && !host.folder.is_on() && (is_for_one || server.clients() == 0);
         idle_ms = if is_idle { idle_ms + step_ms } else { 0 };
         if is_for_one && is_idle || idle_ms >= IDLE_MS {
             return;

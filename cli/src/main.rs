@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Mount(args) => (verbs::mount::run(&args), Format::of(args.json)),
         Verb::Unmount(args) => (verbs::unmount::run(&args), Format::of(args.json)),
         Verb::Status(args) => (verbs::status::run(&args), Format::of(args.json)),
+        Verb::Folder(args) => (verbs::folder::run(&args), Format::of(args.json)),
         Verb::Open(args) => (verbs::open::run(&args), Format::Text),
         Verb::Search(args) => (verbs::search::run(&args), Format::of(args.json)),
         Verb::Ls(args) => (verbs::ls::run(&args), Format::of(args.json)),

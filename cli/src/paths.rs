@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use weightless_control::Fault;
 use weightless_core::ErrorKind;
+use weightless_core::folder;
 use weightless_core::repo::RepoSpec;
 
 /// The folder of the control sockets: `$XDG_RUNTIME_DIR/weightless`, or `/tmp/weightless-UID` where there is none (a
@@ -61,6 +62,11 @@ pub(crate) fn settings_file() -> Outcome<PathBuf> {
     Ok(project()?.config_dir().join("settings.toml"))
 }
 
+/// What stays of the Hub folder while no engine runs.
+pub(crate) fn folder_file() -> Outcome<PathBuf> {
+    Ok(state_dir()?.join("folder.json"))
+}
+
 /// The engine's log.
 pub(crate) fn log_file() -> Outcome<PathBuf> {
     Ok(state_dir()?.join("engine.log"))
@@ -80,17 +86,12 @@ fn no_home() -> Fault {
 }
 
 /// Where a mount lands in the mount folder: `org/name`, with `@revision` and the subfolder behind it where they are given, so
-/// that what can be mounted side by side has its own place. The grammar of the Hub folder: a revision's slashes become `%2F`;
-/// a subfolder's too, behind a colon.
+/// that what can be mounted side by side has its own place. The grammar of the Hub folder, so that a path stays the same when
+/// that is turned on; a subfolder follows a colon.
 pub(crate) fn place(spec: &RepoSpec) -> String {
-    let one_segment = |text: &str| text.replace('%', "%25").replace('/', "%2F");
-    let mut name = spec.repo.to_string();
-    // `main` is what is shown where none is named.
-    if let Some(revision) = spec.revision.as_deref().filter(|revision| *revision != "main") {
-        name += &format!("@{}", one_segment(revision));
-    }
+    let mut name = folder::path(&spec.repo, spec.revision.as_deref());
     if let Some(path) = &spec.path {
-        name += &format!(":{}", one_segment(path));
+        name += &format!(":{}", folder::encode(path));
     }
     name
 }

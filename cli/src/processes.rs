@@ -17,7 +17,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use weightless_control::client::DeadlineStream;
-use weightless_control::{Client, ClientError, Fault, Hello, MountState, MountStatus, Status, StatusReply};
+use weightless_control::{
+    Client, ClientError, Fault, FolderStatus, Hello, MountState, MountStatus, Status, StatusReply,
+};
 use weightless_platform::mounts::{self, MountEntry, MountSource};
 
 /// A process that answers does so in a millisecond; one that does not for this long is stopped or stuck.
@@ -32,6 +34,8 @@ const START_TRIES: usize = 3;
 pub(crate) struct Known {
     /// What is known of it.
     pub(crate) status: MountStatus,
+    /// What is known besides, where it is the Hub folder; `status` names no repo then.
+    pub(crate) folder: Option<FolderStatus>,
     /// Who can be told to unmount it.
     pub(crate) via: Via,
 }
@@ -46,6 +50,18 @@ pub(crate) enum Via {
 }
 
 impl Known {
+    fn of_folder(folder: FolderStatus, socket: &Path) -> Self {
+        let mut status = MountStatus::new("", "", &*folder.dir, folder.state);
+        status.fault.clone_from(&folder.fault);
+        Known { status, folder: Some(folder), via: Via::Socket(socket.to_owned()) }
+    }
+
+    fn of_table(status: MountStatus, entry: MountEntry) -> Self {
+        let is_folder = entry.source == MountSource::HubFolder;
+        let folder = is_folder.then(|| FolderStatus::new(&*status.dir, status.state));
+        Known { status, folder, via: Via::Table(entry) }
+    }
+
     /// Whether the user's own engine has it.
     pub(crate) fn is_of_engine(&self) -> bool {
         matches!(&self.via, Via::Socket(socket) if socket.file_name().is_some_and(|name| name == paths::ENGINE_SOCKET))
@@ -83,7 +99,7 @@ pub(crate) fn engine_if_needed(limit: Duration) -> Outcome<Option<Client<Deadlin
         Ok(client) => Ok(Some(client)),
         Err(ClientError::Io(error)) if is_gone(&error) => {
             let left = Record::read(&dir.join(paths::ENGINE_RECORD));
-            if left.is_some_and(|record| !record.mounts.is_empty()) { engine(limit).map(Some) } else { Ok(None) }
+            if left.is_some_and(|record| !record.is_empty()) { engine(limit).map(Some) } else { Ok(None) }
         }
         Err(error) => Err(error.into_fault()),
     }
@@ -194,7 +210,10 @@ pub(crate) fn all() -> Outcome<Vec<Known>> {
     let mut known: Vec<Known> = ask_all()?
         .into_iter()
         .flat_map(|(socket, reply)| {
-            reply.mounts.into_iter().map(move |status| Known { status, via: Via::Socket(socket.clone()) })
+            let folder = reply.folder.map(|folder| Known::of_folder(folder, &socket));
+            // Behind what is in it: whoever takes all away takes that first.
+            let via = move || Via::Socket(socket.clone());
+            reply.mounts.into_iter().map(move |status| Known { status, folder: None, via: via() }).chain(folder)
         })
         .collect();
     let answered = known.iter().map(|known| known.status.dir.clone()).collect();
@@ -210,7 +229,7 @@ pub(crate) fn at(dir: &Path) -> Outcome<Option<Known>> {
         return Ok(Some(known));
     }
     let entry = mounts::find(dir).map_err(fault)?;
-    Ok(entry.map(|entry| Known { status: from_table(mounts::probe(&entry), &entry), via: Via::Table(entry) }))
+    Ok(entry.map(|entry| Known::of_table(from_table(mounts::probe(&entry), &entry), entry)))
 }
 
 /// Recorded mounts that no engine answered for and that are still in the system's table. Records of engines that left nothing
@@ -221,11 +240,11 @@ fn unanswered(answered: &HashSet<String>) -> Outcome<Vec<Known>> {
     let mut left = Vec::new();
     for (path, record) in records {
         let mut is_empty = true;
-        for mount in record.mounts {
-            let Some(at) = mount.dir.as_deref().filter(|at| !answered.contains(*at)) else {
+        for at in record.dirs() {
+            if answered.contains(at) {
                 is_empty = false;
                 continue;
-            };
+            }
             if let Some(entry) = mounts::find(Path::new(at)).map_err(fault)? {
                 is_empty = false;
                 // Side by side, since a stuck one takes its whole bound.
@@ -242,10 +261,8 @@ fn unanswered(answered: &HashSet<String>) -> Outcome<Vec<Known>> {
         .map(|(state, entry, pid)| {
             let state = unanswered_state(state);
             let silent_pid = (state == MountState::Silent).then_some(pid);
-            Known {
-                status: MountStatus { state, pid: silent_pid, ..from_table(mounts::MountState::Dead, &entry) },
-                via: Via::Table(entry),
-            }
+            let status = MountStatus { state, pid: silent_pid, ..from_table(mounts::MountState::Dead, &entry) };
+            Known::of_table(status, entry)
         })
         .collect())
 }

@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod engine;
+pub(crate) mod folder;
 pub(crate) mod info;
 pub(crate) mod log;
 pub(crate) mod ls;

@@ -1,23 +1,23 @@
 //! Owns what all mounts of a process share: the reader with its memory, the transport, the ids. Each mount brings its Hub: an
 //! endpoint and who asks there. Knows no file-system interface.
 
+mod maker;
 mod origin;
 #[cfg(test)]
 mod tests;
 
-use self::origin::HubOrigin;
-use crate::hub::{Commit, Hub};
+pub(crate) use self::maker::Maker;
+use crate::folder::{FolderConfig, HubFolder};
+use crate::hub::Hub;
 use crate::mount::Mount;
 use crate::reader::{Reader, ReaderConfig};
 use crate::repo::RepoSpec;
 use crate::token::Token;
 use crate::transport::{Statistics, Transport};
-use crate::tree::{NodeId, Tree};
+use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::runtime::Handle;
-use weightless_plan::MountId;
 
 /// What an engine is told once.
 #[derive(Debug, Clone)]
@@ -42,9 +42,7 @@ pub struct EngineStats {
 #[derive(Debug)]
 pub struct Engine {
     transport: Transport,
-    reader: Arc<Reader>,
-    runtime: Handle,
-    mount_next: AtomicU32,
+    maker: Maker,
 }
 
 impl Engine {
@@ -56,7 +54,7 @@ impl Engine {
         let transport = Transport::new();
         let reader = Reader::new(config.reader, Arc::new(transport.clone()), runtime.clone())
             .map_err(|error| Error::new(ErrorKind::InvalidInput, "the memory budget").because(error))?;
-        Ok(Engine { transport, reader: Arc::new(reader), runtime, mount_next: AtomicU32::new(0) })
+        Ok(Engine { transport, maker: Maker::new(Arc::new(reader), runtime) })
     }
 
     /// What all mounts together do.
@@ -64,13 +62,13 @@ impl Engine {
     /// # Errors
     /// [`ErrorKind::Internal`] after a bug in the reader.
     pub fn stats(&self) -> Result<EngineStats> {
-        let budget_bytes = self.reader.limits()?.budget_bytes;
-        Ok(EngineStats { budget_bytes, reader: self.reader.stats()?, asked: self.transport.statistics() })
+        let budget_bytes = self.reader().limits()?.budget_bytes;
+        Ok(EngineStats { budget_bytes, reader: self.reader().stats()?, asked: self.transport.statistics() })
     }
 
     /// The reader's account.
     pub fn reader(&self) -> &Reader {
-        &self.reader
+        &self.maker.reader
     }
 
     /// Resolves a revision of a repo of `hub` and loads the root folder: two requests for a small repo, one more if it is gated.
@@ -83,15 +81,12 @@ impl Engine {
         let commit = hub.commit(&spec.repo, &revision).await?;
         // A gated repo shows its names to everybody; whoever may not read it learns so now and not file by file.
         hub.check_access(&commit).await?;
-        self.show(hub, commit, revision, spec.path.as_deref()).await
+        self.maker.show(hub, commit, revision, spec.path.as_deref(), NodeId::ROOT).await
     }
 
-    /// Shows `commit`, or its folder at `path`, of a repo that the account of `hub` may read.
-    async fn show(&self, hub: &Arc<Hub>, commit: Commit, revision: String, path: Option<&str>) -> Result<Arc<Mount>> {
-        let tree = Tree::open(hub.clone(), commit.repo.clone(), commit.sha.clone(), path, NodeId::ROOT).await?;
-        let id = MountId(self.mount_next.fetch_add(1, Ordering::Relaxed));
-        let origin = Arc::new(HubOrigin(hub.clone()));
-        Ok(Mount::new(id, commit, revision, tree, origin, self.reader.clone(), self.runtime.clone()))
+    /// All of the Hub as one folder; asks nobody until somebody looks into it.
+    pub fn folder(&self, config: FolderConfig) -> Arc<HubFolder> {
+        HubFolder::new(self.maker.clone(), config)
     }
 
     /// Caps what content takes of the network, in bytes a second; `None` is no cap. Takes effect at once.
@@ -110,6 +105,6 @@ impl Engine {
 
     /// Fails what waits; called last.
     pub fn shut_down(&self) {
-        self.reader.shut_down();
+        self.reader().shut_down();
     }
 }

@@ -67,6 +67,8 @@ pub enum ErrorKind {
     Paused,
     /// The handle was closed or the mount is going away.
     Closed,
+    /// What was known under this id is not there any more; its name leads to what is.
+    Stale,
     /// A bug of ours; the mount lives on.
     Internal,
 }
@@ -144,6 +146,7 @@ impl ErrorKind {
             MountPointInvalid,
             Paused,
             Closed,
+            Stale,
             Internal,
         ]
     };
@@ -290,6 +293,7 @@ impl ErrorKind {
             ),
             Paused => row("paused", "reading is paused", "Resume it and try again.", Never, Quiet),
             Closed => row("closed", "the file or mount was closed", "", Never, Quiet),
+            Stale => row("stale", "this was let go of meanwhile", "Open it again by its name.", Never, Quiet),
             Internal => row("internal", "something went wrong inside Weightless", "Please report it.", Never, Error),
         }
     }

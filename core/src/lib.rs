@@ -12,7 +12,8 @@
 //! | [`transport`] | streams ranges of a file's bytes: Xet or plain |
 //! | [`reader`] | runs the plan: blocks, handles, waiting reads |
 //! | [`mount`] | a repo at a commit |
-//! | [`volume`] | what the platform's adapters show: a mount, or something like it |
+//! | [`folder`] | every repo of the Hub under its name |
+//! | [`volume`] | what the platform's adapters show: a mount, or the Hub folder |
 //! | [`junk`] | names that desktops look for everywhere |
 //! | [`engine`] | owns all of the above for one process |
 //! | [`accounts`] | who asks: names in a book, tokens in the keychain |
@@ -23,6 +24,7 @@ pub mod accounts;
 mod durable;
 pub mod engine;
 pub mod error;
+pub mod folder;
 pub mod hub;
 pub mod junk;
 pub mod mount;

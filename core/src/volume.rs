@@ -1,5 +1,6 @@
-//! What a file-system adapter shows: nodes by their ids, folders, files that are read; one repo ([`Mount`](crate::mount::Mount)),
-//! for one. An adapter is made for one kind of volume, so nothing stands between a read and its reader.
+//! What a file-system adapter shows: nodes by their ids, folders, files that are read. Two things are shown: one repo
+//! ([`Mount`](crate::mount::Mount)) and all of the Hub ([`HubFolder`](crate::folder::HubFolder)). An adapter is made for one of
+//! them, so nothing stands between a read and its reader.
 //!
 //! Every call answers at once, or returns a future to be polled once inline and spawned if it is not ready; none blocks a
 //! thread.
@@ -78,7 +79,7 @@ pub struct Lasting {
     pub listing: bool,
 }
 
-/// Asks the system to forget a name, unless somebody is there. Blocks until it has done so.
+/// Asks the system to forget a name. Blocks until it has done so.
 pub type DropName = Box<dyn Fn(&Dropped) + Send + Sync>;
 
 /// A name that is to be forgotten.
@@ -90,4 +91,6 @@ pub struct Dropped {
     pub name: Arc<str>,
     /// The same from the volume's root on.
     pub path: String,
+    /// Not if a program is there that would notice.
+    pub unless_held: bool,
 }

@@ -26,6 +26,7 @@ pub const fn errno(kind: ErrorKind) -> i32 {
         DiskFull => libc::ENOSPC,
         DriverMissing => libc::ENODEV,
         Closed => libc::ECANCELED,
+        Stale => libc::ESTALE,
         HubDown | Expired | Internal => libc::EIO,
     }
 }
@@ -56,6 +57,7 @@ pub const fn ntstatus(kind: ErrorKind) -> u32 {
         DiskFull => STATUS_DISK_FULL,
         DriverMissing => STATUS_NO_SUCH_DEVICE,
         Closed => STATUS_CANCELLED,
+        Stale => STATUS_FILE_INVALID,
         HubDown | Expired => STATUS_UNEXPECTED_NETWORK_ERROR,
         Internal => STATUS_INTERNAL_ERROR,
     }
@@ -75,6 +77,7 @@ const STATUS_FILE_IS_A_DIRECTORY: u32 = 0xC000_00BA;
 const STATUS_NETWORK_BUSY: u32 = 0xC000_00BF;
 const STATUS_INVALID_NETWORK_RESPONSE: u32 = 0xC000_00C3;
 const STATUS_UNEXPECTED_NETWORK_ERROR: u32 = 0xC000_00C4;
+const STATUS_FILE_INVALID: u32 = 0xC000_0098;
 const STATUS_SHARING_PAUSED: u32 = 0xC000_00CF;
 const STATUS_INTERNAL_ERROR: u32 = 0xC000_00E5;
 const STATUS_NOT_A_DIRECTORY: u32 = 0xC000_0103;
@@ -121,6 +124,7 @@ mod tests {
             (MountPointInvalid, libc::EINVAL),
             (Paused, libc::ENETDOWN),
             (Closed, libc::ECANCELED),
+            (Stale, libc::ESTALE),
             (Internal, libc::EIO),
         ];
         assert_eq!(table.map(|(kind, _)| kind), ErrorKind::ALL, "a row for each kind, in order");
@@ -161,6 +165,7 @@ mod tests {
             (MountPointInvalid, 0xC000_0039),
             (Paused, 0xC000_00CF),
             (Closed, 0xC000_0120),
+            (Stale, 0xC000_0098),
             (Internal, 0xC000_00E5),
         ];
         assert_eq!(table.map(|(kind, _)| kind), ErrorKind::ALL, "a row for each kind, in order");

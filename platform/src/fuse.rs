@@ -136,10 +136,10 @@ impl<V: Volume> FuseMount<V> {
     }
 }
 
-/// Makes the kernel forget a name and what it leads to, unless a process is there: its working folder would lose its path. May
-/// block for as long as a lookup in the same folder does.
+/// Makes the kernel forget a name and what it leads to. A process that has its working folder there would find it without a
+/// path. May block for as long as a lookup in the same folder does.
 fn drop_name(notifier: &fuser::Notifier, at: &Path, dropped: &Dropped) {
-    if !mounts::holders(&at.join(&dropped.path)).is_empty() {
+    if dropped.unless_held && !mounts::holders(&at.join(&dropped.path)).is_empty() {
         return;
     }
     if let Err(error) = notifier.inval_entry(fuser::INodeNo(dropped.parent.0), OsStr::new(&*dropped.name)) {

@@ -109,7 +109,7 @@ impl Mirror {
                 self.traffic = stats.total;
                 self.open_files = stats.mounts.iter().map(|mount| mount.open_files).sum();
             }
-            Event::Notice { .. } | Event::Accounts | Event::Other => {}
+            Event::Folder { .. } | Event::Notice { .. } | Event::Accounts | Event::Other => {}
         }
     }
 }

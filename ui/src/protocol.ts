@@ -76,7 +76,8 @@ revision: string | null,
  */
 subfolder: string | null, 
 /**
- * Absolute path of the mount point; a place in the mount folder without.
+ * Absolute path of the mount point; a place in the mount folder without. In the Hub folder a repo is where its name says,
+ * and mounting it there keeps it listed and in use.
  */
 dir: string | null, 
 /**
@@ -202,7 +203,11 @@ mount: MountStatus, } | { "kind": "mount_gone",
 /**
  * The mount point.
  */
-dir: string, } | { "kind": "notice", 
+dir: string, } | { "kind": "folder", 
+/**
+ * As it is now; none while it is off.
+ */
+folder: FolderStatus | null, } | { "kind": "notice", 
 /**
  * The mount that it is about, if it is about one.
  */
@@ -330,6 +335,65 @@ is_folder: boolean,
 size: number | null, };
 
 /**
+ * A name in the Hub folder that led nowhere.
+ */
+export type FolderProblem = { 
+/**
+ * The name, as a path in the folder.
+ */
+path: string, 
+/**
+ * Why.
+ */
+fault: Fault, };
+
+/**
+ * The Hub folder, if it is on.
+ */
+export type FolderReply = { 
+/**
+ * What there is to know of it.
+ */
+folder?: FolderStatus | null, 
+/**
+ * What else there is to say, a sentence each.
+ */
+notes: Array<string>, };
+
+/**
+ * The Hub folder.
+ */
+export type FolderStatus = { 
+/**
+ * Absolute path of the mount point.
+ */
+dir: string, 
+/**
+ * What it is doing.
+ */
+state: MountState, 
+/**
+ * The Hub that it shows.
+ */
+endpoint: string, 
+/**
+ * The account that asks, where one was chosen for it.
+ */
+account?: string | null, 
+/**
+ * Repos that were used and are listed in it, by their paths in it; newest first.
+ */
+recent: Array<string>, 
+/**
+ * Names in it that led nowhere lately; newest first.
+ */
+problems: Array<FolderProblem>, 
+/**
+ * Why it is not there, where that is so.
+ */
+fault?: Fault | null, };
+
+/**
  * What was found, the most popular first.
  */
 export type Found = { 
@@ -337,6 +401,11 @@ export type Found = {
  * The repos.
  */
 repos: Array<RepoHit>, };
+
+/**
+ * Asks for the Hub folder.
+ */
+export type GetFolder = Record<symbol, never>;
 
 /**
  * Asks for a repo's README.
@@ -569,6 +638,10 @@ size_bytes: number,
  */
 at_login: boolean, 
 /**
+ * Whether it is a repo in the Hub folder.
+ */
+in_folder: boolean, 
+/**
  * Whether its network is paused.
  */
 is_paused: boolean, 
@@ -792,6 +865,39 @@ author: string | null,
 limit: number | null, };
 
 /**
+ * Turns the Hub folder on, moves it, or turns it off. On, it comes back whenever the engine starts.
+ */
+export type SetFolder = { 
+/**
+ * Whether it is to be there.
+ */
+on: boolean, 
+/**
+ * Absolute path of the mount point; where it is, or else the folder for mounts, without.
+ */
+dir: string | null, 
+/**
+ * The Hub; the one of the settings without.
+ */
+endpoint: string | null, 
+/**
+ * The account that asks; the default one without.
+ */
+account: string | null, 
+/**
+ * Absolute path of a file with the token, instead of an account.
+ */
+token_file: string | null, 
+/**
+ * A token for the folder alone, instead of an account: what `HF_TOKEN` of the client holds. Kept in memory only.
+ */
+token: string | null, 
+/**
+ * What to do if files are open in it and it is to go.
+ */
+manner: UnmountManner, };
+
+/**
  * Changes a mount that is there; what is absent stays.
  */
 export type SetMount = { 
@@ -941,7 +1047,11 @@ export type StatusReply = {
  */
 engine: EngineStatus, 
 /**
- * Its mounts, in the order in which they were made.
+ * The Hub folder, if it is on.
+ */
+folder?: FolderStatus | null, 
+/**
+ * Its mounts, in the order in which they were made; repos in use in the Hub folder are among them.
  */
 mounts: Array<MountStatus>, };
 
@@ -1007,7 +1117,8 @@ fetched_rate_1s: number,
 fetched_rate_10s: number, };
 
 /**
- * Unmounts one mount of the engine, and forgets that it was wanted at login.
+ * Unmounts one mount of the engine, and forgets that it was wanted at login. A repo in the Hub folder is let go of until its name is
+ * used again; the Hub folder itself is turned off.
  */
 export type Unmount = { 
 /**
@@ -1079,6 +1190,8 @@ export interface Methods {
   "mounts.add": { params: AddMount; reply: Mounted };
   "mounts.remove": { params: Unmount; reply: Unmounted };
   "mounts.set": { params: SetMount; reply: MountStatus };
+  "folder.get": { params: GetFolder; reply: FolderReply };
+  "folder.set": { params: SetFolder; reply: FolderReply };
   "pause": { params: Pause; reply: Done };
   "settings.get": { params: GetSettings; reply: SettingsReply };
   "settings.set": { params: SetSettings; reply: SettingsReply };

@@ -4,6 +4,7 @@
 use super::events::Events;
 use super::figures::Figures;
 use super::hosted::Hosted;
+use super::hub_folder::FolderSwitch;
 use super::hubs::Hubs;
 use super::mounts::{Claim, Mounts, SlotId};
 use super::order::Order;
@@ -52,6 +53,7 @@ pub(crate) struct Host {
     pub(super) engine: Engine,
     pub(super) hubs: Hubs,
     pub(super) mounts: Mounts,
+    pub(super) folder: FolderSwitch,
     pub(super) events: Events,
     pub(super) figures: Figures,
     /// Held for a look or a change, and for the write of a small file; std because never across a wait.
@@ -90,6 +92,7 @@ impl Host {
             engine,
             hubs,
             mounts: Mounts::default(),
+            folder: FolderSwitch::new(options.folder_path.clone()),
             events: Events::new(),
             figures: Figures::default(),
             settings: Mutex::new(settings),
@@ -115,9 +118,10 @@ impl Host {
                 started_unix_s: unix_s(self.started),
                 budget_bytes: self.settings().resolved().budget_bytes,
                 held_bytes: stats.map_or(0, |stats| stats.charged_bytes),
-                is_paused: self.is_paused.load(Ordering::Relaxed),
+                is_paused: self.is_paused(),
                 log: self.log.clone(),
             },
+            folder: self.folder.status(),
             mounts: self.mounts.statuses(),
         }
     }
@@ -128,11 +132,15 @@ impl Host {
         let (id, cancel) = match self.mounts.claim(&order).await? {
             Claim::Mine(id, cancel) => (id, cancel),
             Claim::There(hosted) => {
+                let is_new = hosted.keep();
                 if order.at_login {
                     hosted.set_at_login(true);
+                }
+                if is_new || order.at_login {
                     self.changed(&hosted);
                 }
-                return Ok(Mounted { mount: hosted.status(), is_old: true, notes: Vec::new() });
+                let notes = if is_new { vec![kept_in_folder(&hosted)] } else { Vec::new() };
+                return Ok(Mounted { mount: hosted.status(), is_old: !is_new, notes });
             }
         };
         match self.start(id, order.clone(), &cancel).await {
@@ -185,7 +193,8 @@ impl Host {
     fn order(&self, request: &AddMount) -> Outcome<Order> {
         let resolved = self.settings().resolved();
         let endpoint = self.hubs.net(&resolved, None)?.endpoint().clone();
-        self.hubs.order(Order::read(request, &endpoint, &resolved.mount_folder)?)
+        let hub_folder = self.folder.dir();
+        self.hubs.order(Order::read(request, &endpoint, &resolved.mount_folder, hub_folder.as_deref())?)
     }
 
     /// From a claimed place to a mount that is listed.
@@ -212,13 +221,27 @@ impl Host {
     }
 
     async fn make(&self, order: Order) -> Outcome<(Hosted, Vec<String>)> {
-        let place = Place::prepare(&order.dir)?;
         let resolved = self.settings().resolved();
+        let in_folder = self.in_folder(&order)?;
+        let place = if in_folder.is_none() { Some(Place::prepare(&order.dir)?) } else { None };
         let hub = self.hubs.hub(&self.engine, &resolved, &order).await?;
-        let mount = self.engine.mount(&hub, order.spec.clone()).await.map_err(fault)?;
-        if self.is_paused.load(Ordering::Relaxed) {
+        let mount = match &in_folder {
+            Some((folder, path)) => folder.keep(path, order.spec.clone(), &hub).await,
+            None => self.engine.mount(&hub, order.spec.clone()).await,
+        }
+        .map_err(fault)?;
+        if self.is_paused() {
             mount.set_paused(true);
         }
+        let place = match (in_folder, place) {
+            (None, Some(place)) => place,
+            (Some((folder, path)), _) => {
+                let hosted = Hosted::in_folder(order, mount, folder, path, true);
+                let note = kept_in_folder(&hosted);
+                return Ok((hosted, vec![note]));
+            }
+            (None, None) => return Err(Fault::new("internal", "a mount without a place")),
+        };
         let loops = order.event_loops.map_or(resolved.event_loops, usize::from);
         Hosted::start(order, mount, place, loops).await
     }
@@ -239,6 +262,9 @@ impl Host {
     /// Unmounts.
     pub(crate) async fn remove(&self, request: Unmount) -> Outcome<Unmounted> {
         let Unmount { dir, manner } = request;
+        if let Some(removed) = self.remove_folder(&dir, manner).await {
+            return removed;
+        }
         if self.mounts.give_up(&dir) {
             self.events.forget(&dir);
             self.events.tell(Event::MountGone { dir: dir.clone() });
@@ -248,7 +274,7 @@ impl Host {
         let (id, hosted) = self.mounts.at(&dir)?;
         hosted.unmount(manner).await?;
         // One that was taken away lazily serves who has files open, and is listed until it ends.
-        if manner == UnmountManner::Refuse && self.mounts.release(id) {
+        if (manner == UnmountManner::Refuse || hosted.is_in_folder()) && self.mounts.release(id) {
             self.events.forget(&dir);
             self.events.tell(Event::MountGone { dir: dir.clone() });
         }
@@ -266,7 +292,7 @@ impl Host {
             hosted.set_at_login(at_login);
         }
         if let Some(paused) = request.paused {
-            hosted.set_paused(paused, self.is_paused.load(Ordering::Relaxed));
+            hosted.set_paused(paused, self.is_paused());
         }
         if let Some(weight) = request.weight {
             hosted.set_weight(weight);
@@ -361,12 +387,13 @@ impl Host {
             .mounts
             .close()
             .into_iter()
-            .filter(|hosted| !hosted.is_stopping())
+            .filter(|hosted| !hosted.is_stopping() && !hosted.is_in_folder())
             .map(|hosted| tokio::spawn(async move { hosted.end().await }))
             .collect();
         for end in ending {
             let _ = end.await;
         }
+        self.close_folder().await;
         self.engine.shut_down();
         if !keeps_mounts {
             super::record::remove(&self.record_path);
@@ -410,7 +437,17 @@ impl Host {
         self.keep();
     }
 
-    fn tell_mount(&self, status: &MountStatus) {
+    /// Whether all network is paused.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// Whether the engine is ending: what goes now is not unwanted.
+    pub(super) fn is_closing(&self) -> bool {
+        self.record().is_none()
+    }
+
+    pub(super) fn tell_mount(&self, status: &MountStatus) {
         self.events.tell(Event::Mount { mount: Box::new(status.clone()) });
     }
 
@@ -419,6 +456,7 @@ impl Host {
         let mut record = self.record();
         let Some(record) = record.as_mut() else { return };
         record.mounts = self.mounts.wanted(false);
+        record.folder = self.folder.dir().map(|dir| dir.to_string_lossy().into_owned());
         let written = record.write(&self.record_path).map_err(|error| io_fault(self.record_path.display(), &error));
         let login = self.login_path.as_ref().map(|path| {
             let login = Record { mounts: self.mounts.wanted(true), ..Record::default() };
@@ -437,6 +475,14 @@ impl Host {
     fn settings(&self) -> MutexGuard<'_, SettingsFile> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Says where a mount landed.
+fn kept_in_folder(hosted: &Hosted) -> String {
+    format!(
+        "{} is in the Hub folder, so it is there under its name; it stays listed until it is unmounted",
+        hosted.order().title()
+    )
 }
 
 /// What the reader is told.

@@ -1,15 +1,19 @@
-//! One mount that is there: its repo, its place in the system, its way out.
+//! One mount that is there: its repo, its place in the system or in the Hub folder, its way out.
 
 use super::order::Order;
 use super::place::Place;
 use super::{blocking, unix_s};
 use crate::exit::{Outcome, fault};
 use crate::output;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
+use tokio::sync::watch;
 use weightless_control::{MountState, MountStatus, UnmountManner};
+use weightless_core::folder::HubFolder;
 use weightless_core::mount::Mount;
+use weightless_core::{Error, ErrorKind};
 use weightless_platform::mounts::MountSource;
 use weightless_platform::{MountOptions, OsMount, driver, mounts};
 
@@ -19,15 +23,33 @@ pub(crate) struct Hosted {
     /// What was asked for.
     order: Order,
     mount: Arc<Mount>,
-    os: OsMount<Mount>,
+    way: Way,
+    /// Somebody mounted it; a repo that is only used in the Hub folder goes by itself.
+    is_kept: AtomicBool,
     mounted_at: SystemTime,
     at_login: AtomicBool,
     is_paused: AtomicBool,
     weight: AtomicU32,
     is_stopping: AtomicBool,
-    /// Taken, and with it the folders that were made removed, as soon as nothing is mounted there; std because it is held
-    /// for that only.
-    place: Mutex<Option<Place>>,
+}
+
+/// Where it is.
+#[derive(Debug)]
+enum Way {
+    /// At a mount point of its own.
+    Alone {
+        os: OsMount<Mount>,
+        /// Taken, and with it the folders that were made removed, as soon as nothing is mounted there; std because it is held
+        /// for that only.
+        place: Mutex<Option<Place>>,
+    },
+    /// Under its name in the Hub folder.
+    InFolder {
+        folder: Arc<HubFolder>,
+        path: String,
+        /// True once it is no mount any more.
+        ended: watch::Sender<bool>,
+    },
 }
 
 impl Hosted {
@@ -47,18 +69,33 @@ impl Hosted {
                 .map_err(fault)?
         };
         let cleared = (os.cleared() > 0).then(|| format!("cleared a dead mount at {}", order.dir.display()));
-        let hosted = Hosted {
+        let hosted = Hosted::new(order, mount, Way::Alone { os, place: Mutex::new(Some(place)) }, true);
+        Ok((hosted, cleared.into_iter().collect()))
+    }
+
+    /// A repo at `path` in the Hub folder, which somebody mounted there or only uses.
+    pub(crate) fn in_folder(
+        order: Order,
+        mount: Arc<Mount>,
+        folder: Arc<HubFolder>,
+        path: String,
+        is_kept: bool,
+    ) -> Self {
+        Hosted::new(order, mount, Way::InFolder { folder, path, ended: watch::Sender::new(false) }, is_kept)
+    }
+
+    fn new(order: Order, mount: Arc<Mount>, way: Way, is_kept: bool) -> Self {
+        Hosted {
             at_login: AtomicBool::new(order.at_login),
             order,
             mount,
-            os,
+            way,
+            is_kept: AtomicBool::new(is_kept),
             mounted_at: SystemTime::now(),
             is_paused: AtomicBool::new(false),
             weight: AtomicU32::new(1),
             is_stopping: AtomicBool::new(false),
-            place: Mutex::new(Some(place)),
-        };
-        Ok((hosted, cleared.into_iter().collect()))
+        }
     }
 
     /// What was asked for, with what was changed since.
@@ -73,12 +110,46 @@ impl Hosted {
 
     /// The mount point as the system knows it.
     pub(crate) fn dir(&self) -> String {
-        self.os.at().to_string_lossy().into_owned()
+        let dir = match &self.way {
+            Way::Alone { os, .. } => os.at(),
+            Way::InFolder { .. } => &self.order.dir,
+        };
+        dir.to_string_lossy().into_owned()
     }
 
     /// Resolves when the mount is over, whoever ended it.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.os.ended()
+        let (alone, in_folder) = match &self.way {
+            Way::Alone { os, .. } => (Some(os.ended()), None),
+            Way::InFolder { ended, .. } => (None, Some(ended.subscribe())),
+        };
+        async move {
+            if let Some(ended) = alone {
+                ended.await;
+            }
+            if let Some(mut ended) = in_folder {
+                // An error means that nobody has it any more.
+                let _ = ended.wait_for(|ended| *ended).await;
+            }
+        }
+    }
+
+    /// Whether it is in the Hub folder.
+    pub(crate) fn is_in_folder(&self) -> bool {
+        matches!(self.way, Way::InFolder { .. })
+    }
+
+    /// Whether somebody mounted it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept.load(Ordering::Relaxed)
+    }
+
+    /// Somebody mounts what was only used in the Hub folder until now. `false` if it was mounted already.
+    pub(crate) fn keep(&self) -> bool {
+        if let Way::InFolder { folder, path, .. } = &self.way {
+            folder.keep_what_is(path);
+        }
+        !self.is_kept.swap(true, Ordering::Relaxed)
     }
 
     /// Whether it is on its way out.
@@ -103,6 +174,7 @@ impl Hosted {
             open_files: self.mount.open_files() as u64,
             files: totals.files,
             size_bytes: totals.bytes,
+            in_folder: self.is_in_folder(),
             is_paused: self.is_paused.load(Ordering::Relaxed),
             weight: self.weight.load(Ordering::Relaxed),
             ..self.order().status(state)
@@ -111,6 +183,9 @@ impl Hosted {
 
     /// Whether the engine mounts it whenever it starts.
     pub(crate) fn set_at_login(&self, at_login: bool) {
+        if at_login {
+            self.keep();
+        }
         self.at_login.store(at_login, Ordering::Relaxed);
     }
 
@@ -134,10 +209,11 @@ impl Hosted {
     /// Takes the mount away.
     pub(crate) async fn unmount(&self, manner: UnmountManner) -> Outcome {
         self.is_stopping.store(true, Ordering::Release);
-        let unmounted = match manner {
-            UnmountManner::Refuse => self.os.unmount().await.map_err(fault),
-            UnmountManner::Lazily => self.detach().await,
-            UnmountManner::Force => self.os.unmount_lazily().await.map_err(fault),
+        let unmounted = match (&self.way, manner) {
+            (Way::InFolder { folder, path, .. }, manner) => self.let_go(folder, path, manner).await,
+            (Way::Alone { os, .. }, UnmountManner::Refuse) => os.unmount().await.map_err(fault),
+            (Way::Alone { os, .. }, UnmountManner::Lazily) => detach(os.at()).await,
+            (Way::Alone { os, .. }, UnmountManner::Force) => os.unmount_lazily().await.map_err(fault),
         };
         match unmounted {
             Ok(()) => {
@@ -167,17 +243,39 @@ impl Hosted {
 
     /// The mount is over: what was made for it goes.
     pub(crate) fn leave(&self) {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match &self.way {
+            Way::Alone { place, .. } => drop(place.lock().unwrap_or_else(PoisonError::into_inner).take()),
+            Way::InFolder { ended, .. } => drop(ended.send_replace(true)),
+        }
     }
 
-    /// Takes the folder away and goes on serving who has files open; the kernel ends the mount when the last one closes.
-    async fn detach(&self) -> Outcome {
-        let at = self.os.at().to_owned();
-        blocking(move || match mounts::find(&at)? {
-            Some(entry) => mounts::unmount(&entry, mounts::Unmount::Lazy),
-            None => Ok(()),
-        })
-        .await?
-        .map_err(fault)
+    /// Lets go of a repo of the Hub folder, unless its files are open and that counts.
+    async fn let_go(&self, folder: &Arc<HubFolder>, path: &str, manner: UnmountManner) -> Outcome {
+        match manner {
+            UnmountManner::Refuse => {
+                // Not what is open: a file that was closed this moment may still be, and who holds a path is busy too.
+                let dir = self.order.dir.clone();
+                let holders = blocking(move || mounts::holders(&dir)).await?;
+                if !holders.is_empty() {
+                    let busy = Error::new(ErrorKind::MountPointBusy, self.dir());
+                    return Err(fault(busy.because(mounts::Busy { holders })));
+                }
+            }
+            UnmountManner::Lazily => {}
+            UnmountManner::Force => self.mount.shut_down(),
+        }
+        folder.let_go(path).await;
+        Ok(())
     }
+}
+
+/// Takes the folder away and goes on serving who has files open; the kernel ends the mount when the last one closes.
+pub(super) async fn detach(at: &Path) -> Outcome {
+    let at = at.to_owned();
+    blocking(move || match mounts::find(&at)? {
+        Some(entry) => mounts::unmount(&entry, mounts::Unmount::Lazy),
+        None => Ok(()),
+    })
+    .await?
+    .map_err(fault)
 }

@@ -6,6 +6,7 @@ use crate::exit::{Outcome, fault};
 use crate::{env, wanted};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weightless_control::accounts::{Account, Accounts, AddAccount, RemoveAccount, UseAccount};
+use weightless_core::Result;
 use weightless_core::accounts::AccountBook;
 use weightless_core::engine::Engine;
 use weightless_core::hub::Hub;
@@ -38,11 +39,7 @@ impl Hubs {
 
     /// How the network is reached, with the Hub at `endpoint` or that of the settings.
     pub(crate) fn net(&self, resolved: &Resolved, endpoint: Option<&str>) -> Outcome<NetConfig> {
-        match endpoint {
-            Some(endpoint) => Resolved { endpoint: Some(endpoint.to_owned()), ..resolved.clone() }.net(&env),
-            None => resolved.net(&env),
-        }
-        .map_err(fault)
+        net(resolved, endpoint).map_err(fault)
     }
 
     /// The order, asked by who asks here by default.
@@ -53,7 +50,7 @@ impl Hubs {
 
     /// The Hub of an order. Looks for the token anew: it may have changed since.
     pub(crate) async fn hub(&self, engine: &Engine, resolved: &Resolved, order: &Order) -> Outcome<Arc<Hub>> {
-        self.get(engine, resolved, &order.endpoint, &order.who).await
+        self.get(engine, resolved, &order.endpoint, &order.who).await.map_err(fault)
     }
 
     /// The Hub at `endpoint`, or that of the settings, as the default account sees it.
@@ -64,16 +61,28 @@ impl Hubs {
         endpoint: Option<&str>,
     ) -> Outcome<Arc<Hub>> {
         let net = self.net(resolved, endpoint)?;
-        self.get(engine, resolved, wanted::endpoint(&net), &self.who).await
+        self.get(engine, resolved, wanted::endpoint(&net), &self.who).await.map_err(fault)
     }
 
-    async fn get(&self, engine: &Engine, resolved: &Resolved, endpoint: &str, who: &Who) -> Outcome<Arc<Hub>> {
+    /// Who asks where nobody is named.
+    pub(crate) fn default_who(&self) -> &Who {
+        &self.who
+    }
+
+    /// The Hub at `endpoint` as `who` sees it. Looks for the token anew.
+    pub(crate) async fn get(
+        &self,
+        engine: &Engine,
+        resolved: &Resolved,
+        endpoint: &str,
+        who: &Who,
+    ) -> Result<Arc<Hub>> {
         let token = self.token(endpoint, who).await?;
         if let Some(hub) = self.find(endpoint, who) {
             engine.set_token(&hub, token);
             return Ok(hub);
         }
-        let hub = Arc::new(Hub::new(self.net(resolved, Some(endpoint))?, token).map_err(fault)?);
+        let hub = Arc::new(Hub::new(net(resolved, Some(endpoint))?, token)?);
         let mut made = self.made();
         made.retain(|made| Arc::strong_count(&made.hub) > 1);
         made.push(Made { endpoint: endpoint.to_owned(), who: who.clone(), hub: hub.clone() });
@@ -85,7 +94,7 @@ impl Hubs {
         made.iter().find(|made| made.endpoint == endpoint && made.who == *who).map(|made| made.hub.clone())
     }
 
-    async fn token(&self, endpoint: &str, who: &Who) -> Outcome<Option<Token>> {
+    async fn token(&self, endpoint: &str, who: &Who) -> Result<Option<Token>> {
         match who {
             Who::Default => self.accounts.lock().await.token(None, endpoint, &env).await,
             Who::Account(name) => self.accounts.lock().await.token(Some(name), endpoint, &env).await,
@@ -93,7 +102,6 @@ impl Hubs {
             Who::Token(token) => Ok(Some(token.clone())),
             Who::Nobody => Ok(None),
         }
-        .map_err(fault)
     }
 
     /// The network has changed: Hubs made from now on use it. Mounts keep the one that they were made with.
@@ -145,12 +153,19 @@ impl Hubs {
         for (endpoint, who, hub) in made {
             match self.token(&endpoint, &who).await {
                 Ok(token) => engine.set_token(&hub, token),
-                Err(fault) => tracing::warn!(code = fault.code, "{fault}"),
+                Err(error) => tracing::warn!(?error, "no token"),
             }
         }
     }
 
     fn made(&self) -> MutexGuard<'_, Vec<Made>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn net(resolved: &Resolved, endpoint: Option<&str>) -> Result<NetConfig> {
+    match endpoint {
+        Some(endpoint) => Resolved { endpoint: Some(endpoint.to_owned()), ..resolved.clone() }.net(&env),
+        None => resolved.net(&env),
     }
 }

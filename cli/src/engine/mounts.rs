@@ -99,6 +99,32 @@ impl Mounts {
         Ok(Some(Claim::Mine(id, cancel)))
     }
 
+    /// Lists a repo that somebody uses in the Hub folder. `false` if its place is taken: somebody is just mounting it there.
+    pub(crate) fn take_in(&self, hosted: &Arc<Hosted>) -> bool {
+        let mut slots = self.slots();
+        let order = hosted.order();
+        if slots.is_closed || slots.list.iter().any(|slot| slot.order.dir == order.dir) {
+            return false;
+        }
+        let id = SlotId(slots.next);
+        slots.next += 1;
+        slots.list.push(Slot { id, order, state: State::Ready(hosted.clone()) });
+        true
+    }
+
+    /// Does not list a repo of the Hub folder any more.
+    pub(crate) fn take_out(&self, dir: &str) -> Option<Arc<Hosted>> {
+        let mut slots = self.slots();
+        let is_it = |slot: &Slot| {
+            slot.order.dir == Path::new(dir) && matches!(&slot.state, State::Ready(hosted) if hosted.is_in_folder())
+        };
+        let at = slots.list.iter().position(is_it)?;
+        let State::Ready(hosted) = slots.list.remove(at).state else { return None };
+        drop(slots);
+        self.changed.notify_waiters();
+        Some(hosted)
+    }
+
     /// The claimed place is mounted. `false` if nobody wants it any more, or everything is ending: then it must be unmounted
     /// again.
     #[must_use]
@@ -200,7 +226,7 @@ impl Mounts {
     /// What to mount again after this engine: `only_at_login` or everything that is not on its way out.
     pub(crate) fn wanted(&self, only_at_login: bool) -> Vec<AddMount> {
         let slots = self.slots();
-        let orders = slots.list.iter().filter(|slot| !slot.is_stopping()).map(Slot::order);
+        let orders = slots.list.iter().filter(|slot| !slot.is_stopping() && slot.is_kept()).map(Slot::order);
         orders.filter(|order| order.at_login || !only_at_login).map(|order| order.request()).collect()
     }
 
@@ -218,6 +244,11 @@ impl Slots {
 impl Slot {
     fn is_stopping(&self) -> bool {
         matches!(&self.state, State::Ready(hosted) if hosted.is_stopping())
+    }
+
+    /// Whether somebody mounted it, and does not only use it in the Hub folder.
+    fn is_kept(&self) -> bool {
+        !matches!(&self.state, State::Ready(hosted) if !hosted.is_kept())
     }
 
     fn order(&self) -> Order {
@@ -255,7 +286,7 @@ mod tests {
 
     fn order(repo: &str, dir: &str) -> Order {
         let request = AddMount { repo: repo.into(), dir: Some(dir.into()), ..AddMount::default() };
-        Order::read(&request, &Url::parse("http://hub.test").unwrap(), Path::new("/")).unwrap()
+        Order::read(&request, &Url::parse("http://hub.test").unwrap(), Path::new("/"), None).unwrap()
     }
 
     async fn mine(mounts: &Mounts, order: &Order) -> SlotId {

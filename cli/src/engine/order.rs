@@ -2,7 +2,7 @@
 
 use crate::exit::{Outcome, fault, fault_of};
 use crate::{paths, wanted};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use url::Url;
 use weightless_control::{AddMount, Fault, MountState, MountStatus};
 use weightless_core::ErrorKind;
@@ -41,32 +41,41 @@ pub(crate) enum Who {
     Nobody,
 }
 
+impl Who {
+    /// Who is named, at most once.
+    pub(crate) fn read(token: Option<&str>, token_file: Option<&str>, account: Option<&str>) -> Outcome<Self> {
+        match (token, token_file, account) {
+            (Some(token), None, None) => Token::new(token).map(Who::Token).map_err(fault),
+            (None, Some(file), None) => Ok(Who::File(file.into())),
+            (None, None, Some(account)) => Ok(Who::Account(account.to_owned())),
+            (None, None, None) => Ok(Who::Default),
+            _ => Err(Fault::new("usage", "two ways to say who asks").advise("Name one.")),
+        }
+    }
+}
+
 impl Order {
-    /// Reads a request. `endpoint` and `folder` stand in where it names none.
-    pub(crate) fn read(request: &AddMount, endpoint: &Url, folder: &std::path::Path) -> Outcome<Self> {
+    /// Reads a request. `endpoint` and `folder` stand in where it names none. Below `hub_folder` nothing is looked at: that would ask
+    /// the Hub, and wait for this process itself.
+    pub(crate) fn read(request: &AddMount, endpoint: &Url, folder: &Path, hub_folder: Option<&Path>) -> Outcome<Self> {
         let named = request.endpoint.as_deref().map(wanted::endpoint_url).transpose()?;
         let endpoint = named.as_ref().unwrap_or(endpoint);
         let spec = RepoSpec::parse(&request.repo, endpoint).map_err(fault)?;
         let spec = wanted::merge(spec, request.revision.as_deref(), request.subfolder.as_deref())?;
         let dir = match &request.dir {
-            Some(dir) if !std::path::Path::new(dir).is_absolute() => {
+            Some(dir) if !Path::new(dir).is_absolute() => {
                 return Err(fault_of(ErrorKind::MountPointInvalid, dir.as_str()).advise("Name an absolute path."));
             }
             Some(dir) => PathBuf::from(dir),
-            None => folder.join(paths::place(&spec)),
+            None => paths::absolute(folder)?.join(paths::place(&spec)),
         };
-        let who = match (&request.token, &request.token_file, &request.account) {
-            (Some(token), None, None) => Who::Token(Token::new(token).map_err(fault)?),
-            (None, Some(file), None) => Who::File(file.into()),
-            (None, None, Some(account)) => Who::Account(account.clone()),
-            (None, None, None) => Who::Default,
-            _ => return Err(Fault::new("usage", "two ways to say who asks").advise("Name one.")),
-        };
+        let is_in_hub_folder = hub_folder.is_some_and(|hub_folder| dir.starts_with(hub_folder) && dir != hub_folder);
+        let who = Who::read(request.token.as_deref(), request.token_file.as_deref(), request.account.as_deref())?;
         Ok(Order {
             spec,
             endpoint: wanted::without_slash(endpoint).to_owned(),
             who,
-            dir: paths::absolute(&dir)?,
+            dir: if is_in_hub_folder { dir } else { paths::absolute(&dir)? },
             at_login: request.at_login,
             event_loops: request.event_loops,
         })
@@ -131,10 +140,9 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn read(request: &AddMount) -> Outcome<Order> {
-        Order::read(request, &Url::parse("http://hub.test").unwrap(), Path::new("/home/me/Weightless"))
+        Order::read(request, &Url::parse("http://hub.test").unwrap(), Path::new("/home/me/Weightless"), None)
     }
 
     #[test]

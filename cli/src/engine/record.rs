@@ -1,6 +1,7 @@
 //! What an engine leaves on disk of its mounts: so that after its death the next one knows which dead mounts are its own to
 //! clear, and what to mount again. A clean end leaves nothing but what was wanted at login. Never holds a token.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
@@ -22,6 +23,8 @@ pub(crate) struct Record {
     pub(crate) starts_unix_s: Vec<u64>,
     /// What is mounted, without tokens.
     pub(crate) mounts: Vec<AddMount>,
+    /// Where the Hub folder is, while it is on.
+    pub(crate) folder: Option<String>,
 }
 
 impl Record {
@@ -30,7 +33,7 @@ impl Record {
         let mut starts: Vec<u64> = last.map(|last| last.starts_unix_s.clone()).unwrap_or_default();
         starts.retain(|start| now_unix_s.saturating_sub(*start) < DEATHS_S);
         starts.push(now_unix_s);
-        Record { pid, starts_unix_s: starts, mounts: Vec::new() }
+        Record { pid, starts_unix_s: starts, ..Record::default() }
     }
 
     /// Whether engines died so often that this one should not mount again by itself.
@@ -38,20 +41,40 @@ impl Record {
         self.starts_unix_s.len() > DEATHS_MAX
     }
 
-    /// Writes it; it is there whole or not at all.
+    /// Whether the next engine has something to bring back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.mounts.is_empty() && self.folder.is_none()
+    }
+
+    /// Where something was mounted.
+    pub(crate) fn dirs(&self) -> impl Iterator<Item = &str> {
+        self.mounts.iter().filter_map(|mount| mount.dir.as_deref()).chain(self.folder.as_deref())
+    }
+
+    /// Writes it.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        let unfinished = path.with_extension("part");
-        let mut file = fs::File::create(&unfinished)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_data()?;
-        fs::rename(&unfinished, path)
+        write(path, self)
     }
 
     /// Reads it; `None` if there is none, or none that makes sense.
     pub(crate) fn read(path: &Path) -> Option<Self> {
-        let is_small = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= MESSAGE_BYTES_MAX as u64);
-        is_small.then(|| serde_json::from_slice(&fs::read(path).ok()?).ok()).flatten()
+        read(path)
     }
+}
+
+/// Writes a small file; it is there whole or not at all.
+pub(crate) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let unfinished = path.with_extension("part");
+    let mut file = fs::File::create(&unfinished)?;
+    file.write_all(&serde_json::to_vec(value)?)?;
+    file.sync_data()?;
+    fs::rename(&unfinished, path)
+}
+
+/// Reads a small file; `None` if there is none, or none that makes sense.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let is_small = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= MESSAGE_BYTES_MAX as u64);
+    is_small.then(|| serde_json::from_slice(&fs::read(path).ok()?).ok()).flatten()
 }
 
 /// All records of a runtime folder, also of engines that are gone. What is no record is passed over.
@@ -81,7 +104,8 @@ mod tests {
         fs::create_dir(temp.path().join("2.json")).unwrap();
         let path = temp.path().join("engine.json");
         let mount = AddMount { repo: "a/b".into(), dir: Some("/m".into()), ..AddMount::default() };
-        let record = Record { pid: 7, starts_unix_s: vec![1], mounts: vec![mount] };
+        let record = Record { pid: 7, starts_unix_s: vec![1], mounts: vec![mount], folder: Some("/f".into()) };
+        assert!(!record.is_empty() && record.dirs().eq(["/m", "/f"]));
         record.write(&path).unwrap();
         assert_eq!(all(temp.path()).unwrap(), [(path.clone(), record)]);
         remove(&path);

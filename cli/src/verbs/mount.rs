@@ -1,7 +1,7 @@
 //! `mount`: shows repos as folders, by the user's engine or, with `--foreground`, by this process. Prints the absolute paths on
 //! stdout and nothing else there.
 
-use crate::args::MountArgs;
+use crate::args::{HubArgs, MountArgs};
 use crate::engine::{self, Options};
 use crate::exit::{Outcome, fault_of};
 use crate::output::{self, Format};
@@ -68,7 +68,7 @@ fn request(args: &MountArgs) -> Outcome<AddMount> {
     let RepoSpec { repo, revision, path } = wanted.spec;
     let dir = args.dir.as_deref().map(paths::absolute).transpose()?;
     let names_endpoint = args.hub.endpoint.is_some() || env("HF_ENDPOINT").is_some();
-    let mut request = AddMount {
+    let request = AddMount {
         repo: repo.to_string(),
         revision,
         subfolder: path,
@@ -79,7 +79,12 @@ fn request(args: &MountArgs) -> Outcome<AddMount> {
         event_loops: args.reader.event_loops,
         ..AddMount::default()
     };
-    if let Some(file) = &args.hub.token_file {
+    with_asker(request, &args.hub)
+}
+
+/// Adds who asks: the file that is named, else, where no account is, the token of this command's environment.
+pub(crate) fn with_asker(mut request: AddMount, hub: &HubArgs) -> Outcome<AddMount> {
+    if let Some(file) = &hub.token_file {
         request = with_token_file(request, file)?;
     } else if request.account.is_none() {
         if let Some(token) = env("HF_TOKEN").map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()) {

@@ -37,6 +37,9 @@ pub(crate) fn run(args: &OpenArgs) -> Outcome {
 
 fn only_one() -> Outcome<String> {
     let mut mounts = processes::all()?;
+    if let Some(folder) = mounts.iter().find(|known| known.folder.is_some()) {
+        return Ok(folder.status.dir.clone());
+    }
     match mounts.len() {
         0 => Err(Fault::new("not_mounted", "nothing is mounted").advise("Try: weightless mount Qwen/Qwen2.5-0.5B")),
         1 => Ok(mounts.remove(0).status.dir),

@@ -5,9 +5,10 @@ mod watch;
 use crate::args::StatusArgs;
 use crate::exit::Outcome;
 use crate::output::{self, Format};
-use crate::processes;
+use crate::processes::{self, Known};
+use crate::verbs::folder::problems;
 use std::time::Duration;
-use weightless_control::{MountState, MountStatus};
+use weightless_control::{FolderStatus, MountState, MountStatus};
 
 /// Answered from memory.
 const ANSWER_MS_MAX: u64 = 1_000;
@@ -20,15 +21,42 @@ pub(crate) fn run(args: &StatusArgs) -> Outcome {
     if let Err(fault) = processes::engine_if_needed(Duration::from_millis(ANSWER_MS_MAX)) {
         tracing::warn!("{fault}");
     }
-    let mounts: Vec<MountStatus> = processes::all()?.into_iter().map(|known| known.status).collect();
+    let (folders, mounts): (Vec<Known>, Vec<Known>) =
+        processes::all()?.into_iter().partition(|known| known.folder.is_some());
+    let mounts: Vec<MountStatus> = mounts.into_iter().map(|known| known.status).collect();
+    let folder = folders.into_iter().find_map(|known| known.folder);
     match Format::of(args.json) {
-        Format::Json => output::json(&serde_json::json!({ "mounts": mounts })),
-        Format::Text if mounts.is_empty() => {
+        Format::Json => {
+            let mut all = serde_json::json!({ "mounts": mounts });
+            if let Some(folder) = folder {
+                all["folder"] = serde_json::json!(folder);
+            }
+            output::json(&all);
+        }
+        Format::Text if mounts.is_empty() && folder.is_none() => {
             output::note("Nothing is mounted. Try: weightless mount Qwen/Qwen2.5-0.5B")
         }
-        Format::Text => text(&mounts).iter().for_each(output::line),
+        Format::Text => {
+            let table = if mounts.is_empty() { Vec::new() } else { text(&mounts) };
+            table.iter().for_each(output::line);
+            folder.iter().flat_map(about).for_each(output::line);
+        }
     }
     Ok(())
+}
+
+/// What is to be said of the Hub folder.
+fn about(folder: &FolderStatus) -> Vec<String> {
+    let state = match folder.state {
+        MountState::Ready => String::new(),
+        state => format!(" ({})", word(state)),
+    };
+    let mut lines = vec![output::plain(&format!("Hub folder: {}{state}", folder.dir))];
+    if let Some(fault) = &folder.fault {
+        lines.push(output::plain(format!("{fault}. {}", fault.advice).trim_end()));
+    }
+    lines.extend(problems(folder));
+    lines
 }
 
 fn text(mounts: &[MountStatus]) -> Vec<String> {
@@ -62,9 +90,12 @@ fn title(mount: &MountStatus) -> String {
 }
 
 fn state(mount: &MountStatus) -> &'static str {
-    match mount.state {
+    if mount.state == MountState::Ready && mount.is_paused { "paused" } else { word(mount.state) }
+}
+
+fn word(state: MountState) -> &'static str {
+    match state {
         MountState::Starting => "starting",
-        MountState::Ready if mount.is_paused => "paused",
         MountState::Ready => "ready",
         MountState::Failed => "failed",
         MountState::Stopping => "stopping",

@@ -2,6 +2,7 @@
 //! named `event` after `subscribe`; a client that does not keep up loses the oldest and is told how many.
 
 use crate::fault::Fault;
+use crate::folder::FolderStatus;
 use crate::message::Method;
 use crate::mounts::MountStatus;
 use crate::settings::SettingsReply;
@@ -57,6 +58,11 @@ pub enum Event {
     MountGone {
         /// The mount point.
         dir: String,
+    },
+    /// The Hub folder came, changed its state or went.
+    Folder {
+        /// As it is now; none while it is off.
+        folder: Option<Box<FolderStatus>>,
     },
     /// Something people should know; once for each cause.
     Notice {

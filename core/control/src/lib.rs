@@ -13,6 +13,7 @@
 //! | [`message`] | requests, replies, JSON-RPC errors |
 //! | [`hello`] | versions |
 //! | [`mounts`] | what is mounted; how mounts come, change and go |
+//! | [`folder`] | the Hub folder |
 //! | [`settings`] | what people set |
 //! | [`accounts`] | who asks the Hub |
 //! | [`repos`] | search, and what a repo holds |
@@ -27,6 +28,7 @@ pub mod accounts;
 pub mod client;
 pub mod events;
 pub mod fault;
+pub mod folder;
 pub mod hello;
 pub mod lines;
 pub mod message;
@@ -39,6 +41,7 @@ pub mod upkeep;
 pub use client::{Client, ClientError};
 pub use events::{Event, EventMessage, Subscribe};
 pub use fault::{Fault, Holder};
+pub use folder::{FolderReply, FolderStatus, GetFolder, SetFolder};
 pub use hello::{Hello, Welcome};
 pub use lines::{LineError, Lines, MESSAGE_BYTES_MAX};
 pub use message::{Call, Id, Incoming, Malformed, Method, Reply, Request, RpcError};

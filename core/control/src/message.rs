@@ -4,6 +4,7 @@
 use crate::accounts::{AddAccount, ListAccounts, RemoveAccount, UseAccount};
 use crate::events::{EVENT, EventMessage, Subscribe};
 use crate::fault::Fault;
+use crate::folder::{GetFolder, SetFolder};
 use crate::hello::Hello;
 use crate::mounts::{AddMount, SetMount, Status, Unmount};
 use crate::repos::{DescribeRepo, GetReadme, ListFolder, Search};
@@ -67,6 +68,10 @@ calls! {
     Unmount,
     /// Changes a mount.
     SetMount,
+    /// The Hub folder.
+    GetFolder,
+    /// Turns the Hub folder on or off.
+    SetFolder,
     /// Pauses all network.
     Pause,
     /// The settings.
@@ -337,6 +342,7 @@ mod tests {
                 is_paused: false,
                 log: "/l".into(),
             },
+            folder: None,
             mounts: vec![MountStatus {
                 repo: "datasets/a/b".into(),
                 revision: "main".into(),
@@ -354,6 +360,7 @@ mod tests {
                 size_bytes: 9,
                 account: None,
                 at_login: true,
+                in_folder: false,
                 is_paused: false,
                 weight: 1,
                 fault: None,
@@ -367,7 +374,7 @@ mod tests {
                 r#"{"id":"x","jsonrpc":"2.0","result":{"engine":{"budget_bytes":6,"held_bytes":7,"is_paused":false,"#,
                 r#""log":"/l","pid":1,"started_unix_s":5,"version":"0.1.0"},"mounts":[{"at_login":true,"#,
                 r#""bytes_delivered":2,"bytes_fetched":3,"commit":"c0","dir":"/m","endpoint":"http://h","files":8,"#,
-                r#""is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
+                r#""in_folder":false,"is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
                 r#""revision":"main","size_bytes":9,"state":"ready","subfolder":"","weight":1}]}}"#
             )
         );

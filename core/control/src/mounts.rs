@@ -1,6 +1,7 @@
 //! What is mounted, and how mounts come, change and go. Sizes are bytes, times are seconds since 1970.
 
 use crate::fault::Fault;
+use crate::folder::FolderStatus;
 use crate::message::Method;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,7 +22,10 @@ impl Method for Status {
 pub struct StatusReply {
     /// The engine that answers.
     pub engine: EngineStatus,
-    /// Its mounts, in the order in which they were made.
+    /// The Hub folder, if it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<FolderStatus>,
+    /// Its mounts, in the order in which they were made; repos in use in the Hub folder are among them.
     pub mounts: Vec<MountStatus>,
 }
 
@@ -96,6 +100,9 @@ pub struct MountStatus {
     /// Whether the engine mounts it whenever it starts.
     #[serde(default)]
     pub at_login: bool,
+    /// Whether it is a repo in the Hub folder.
+    #[serde(default)]
+    pub in_folder: bool,
     /// Whether its network is paused.
     #[serde(default)]
     pub is_paused: bool,
@@ -132,6 +139,7 @@ impl MountStatus {
             files: 0,
             size_bytes: 0,
             at_login: false,
+            in_folder: false,
             is_paused: false,
             weight: one(),
             fault: None,
@@ -178,7 +186,8 @@ pub struct AddMount {
     /// Show only this folder of the repo.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subfolder: Option<String>,
-    /// Absolute path of the mount point; a place in the mount folder without.
+    /// Absolute path of the mount point; a place in the mount folder without. In the Hub folder a repo is where its name says,
+    /// and mounting it there keeps it listed and in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
     /// The Hub; the one of the settings without.
@@ -235,7 +244,8 @@ pub struct Mounted {
     pub notes: Vec<String>,
 }
 
-/// Unmounts one mount of the engine, and forgets that it was wanted at login.
+/// Unmounts one mount of the engine, and forgets that it was wanted at login. A repo in the Hub folder is let go of until its name is
+/// used again; the Hub folder itself is turned off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Unmount {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use ts_rs::TS;
 use weightless_control::accounts::*;
 use weightless_control::events::*;
+use weightless_control::folder::*;
 use weightless_control::message::Call;
 use weightless_control::mounts::*;
 use weightless_control::repos::*;
@@ -48,8 +49,8 @@ fn methods(generator: &mut SchemaGenerator, types: &mut Types) -> Vec<Described>
         ($($method:ident)+) => { vec![$(one::<$method>(generator, types)),+] };
     }
     all![
-        Hello Status AddMount Unmount SetMount Pause GetSettings SetSettings ListAccounts AddAccount RemoveAccount UseAccount
-        Search DescribeRepo ListFolder GetReadme GetStats Subscribe Doctor Diagnose Stop
+        Hello Status AddMount Unmount SetMount GetFolder SetFolder Pause GetSettings SetSettings ListAccounts AddAccount
+        RemoveAccount UseAccount Search DescribeRepo ListFolder GetReadme GetStats Subscribe Doctor Diagnose Stop
     ]
 }
 

@@ -42,7 +42,7 @@ impl World {
     async fn mount_unasked(&self, hub: &Arc<Hub>) -> Arc<Mount> {
         let spec = RepoSpec::parse(REPO, hub.config().endpoint()).unwrap();
         let commit = hub.commit(&spec.repo, "main").await.unwrap();
-        self.engine.show(hub, commit, "main".to_owned(), None).await.unwrap()
+        self.engine.maker.show(hub, commit, "main".to_owned(), None, NodeId::ROOT).await.unwrap()
     }
 }
 

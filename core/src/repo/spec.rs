@@ -48,6 +48,11 @@ const HUB_PAGES: [&str; 26] = [
     "terms-of-service",
 ];
 
+/// Whether `segment` is a page of the Hub's own, so that no account can have this name.
+pub(crate) fn is_hub_page(segment: &str) -> bool {
+    HUB_PAGES.contains(&segment)
+}
+
 /// What somebody asked for: a repo, perhaps a revision, perhaps a file or folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoSpec {
@@ -233,7 +238,7 @@ fn parse_link(text: &str, endpoint: &Url) -> Result<RepoSpec, &'static str> {
         "models" if by_api => RepoKind::Model,
         _ if by_api => return Err("This page of the Hub is not a repo."),
         "models" => return Err("This page of the Hub is not a repo."),
-        page if HUB_PAGES.contains(&page) => return Err("This page of the Hub is not a repo."),
+        page if is_hub_page(page) => return Err("This page of the Hub is not a repo."),
         _ => RepoKind::Model,
     };
     if kind != RepoKind::Model || by_api {

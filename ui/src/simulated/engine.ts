@@ -3,7 +3,7 @@
  * For the browser, for tests and for design; no part of the product.
  */
 import type { AppInfo, Bridge, EngineState, Listener, Method, Navigate, Params, Reply } from "../bridge.ts";
-import type { AddMount, Event, Fault, JsonValue, MountStatus, Problem, Settings, SettingsReply, SetMount } from "../protocol.ts";
+import type { AddMount, Event, Fault, FolderStatus, JsonValue, MountStatus, Problem, Settings, SettingsReply, SetMount } from "../protocol.ts";
 import { faults } from "./faults.ts";
 import { allRepos, describe, fakeCommit, list, parseAddress, search, type SimRepo, sum } from "./hub.ts";
 import { ada, ENDPOINT, FOLDER, HOME, hops, simFile, type World } from "./scenarios.ts";
@@ -34,6 +34,7 @@ export class SimulatedEngine implements Bridge {
   #traffic = new TrafficSource();
   #settings: Settings;
   #is_paused = false;
+  #folder: FolderStatus | null = null;
   #autostart = false;
   #accepted = new Set<string>();
   #state: EngineState;
@@ -161,6 +162,7 @@ export class SimulatedEngine implements Bridge {
         is_paused: this.#is_paused,
         log: `${HOME}/.local/state/weightless/engine.log`,
       },
+      folder: this.#folder,
       mounts: this.world.mounts,
     }),
     "mounts.add": (params) => {
@@ -183,6 +185,13 @@ export class SimulatedEngine implements Bridge {
       return { dir };
     },
     "mounts.set": (params) => this.#setMount(params),
+    "folder.get": () => ({ folder: this.#folder, notes: [] }),
+    "folder.set": ({ on, dir }) => {
+      const at = dir ?? this.#settings.mount_folder ?? FOLDER;
+      this.#folder = on ? { dir: at, state: "ready", endpoint: ENDPOINT, account: null, recent: [], problems: [], fault: null } : null;
+      this.#emit({ kind: "folder", folder: this.#folder });
+      return { folder: this.#folder, notes: [] };
+    },
     pause: ({ paused }) => {
       this.#is_paused = paused;
       this.#emit({ kind: "paused", paused });
@@ -304,6 +313,7 @@ export class SimulatedEngine implements Bridge {
       files: known.files.size,
       size_bytes: sum(known.files),
       at_login: params.at_login,
+      in_folder: false,
       is_paused: false,
       weight: 1,
       fault: null,
