@@ -48,7 +48,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use weightless_control::{AddMount, Fault, Mounted};
 use weightless_core::accounts::{AccountBook, OsKeychain};
-use weightless_core::folder::Recent;
 use weightless_core::settings::{Machine, SettingsFile};
 use weightless_core::{Error, ErrorKind};
 use weightless_platform::memory;
@@ -167,7 +166,7 @@ async fn live(
     let is_dying = record.is_dying();
     let host = Host::new(options, options.settings()?, record, runtime.handle().clone())?;
     let notes = blocking(processes::clear_dead).await??;
-    let folder = host.adopt_folder();
+    host.adopt_folder();
     let adopted = adopt(&host, options, last.unwrap_or_default());
     let mounted = match &options.only {
         Some(only) => tokio::select! {
@@ -195,7 +194,7 @@ async fn live(
         server.close().await;
         return Err(fault);
     }
-    tokio::spawn(restore(host.clone(), folder, adopted, is_dying));
+    tokio::spawn(restore(host.clone(), adopted, is_dying));
 
     tokio::select! {
         name = signals.next() => tracing::info!("ending: {name}"),
@@ -217,19 +216,15 @@ fn adopt(host: &Host, options: &Options, last: Record) -> Vec<Adopted> {
 }
 
 /// Mounts it, the Hub folder first, since others may lie in it. After too many deaths in a row it is listed and not touched.
-async fn restore(host: Arc<Host>, folder: Option<Vec<Recent>>, adopted: Vec<Adopted>, is_dying: bool) {
+async fn restore(host: Arc<Host>, adopted: Vec<Adopted>, is_dying: bool) {
     if is_dying {
         let sentence = "the engine ended three times within a minute, so nothing is mounted by itself";
         let fault = Fault::new("internal", sentence).advise("weightless engine log may say why; then mount again.");
-        if folder.is_some() {
-            host.leave_folder_failed(fault.clone());
-        }
+        host.leave_folder_failed(fault.clone());
         adopted.iter().for_each(|adopted| host.leave_failed(adopted, fault.clone()));
         return;
     }
-    if let Some(recent) = folder {
-        host.restore_folder(recent).await;
-    }
+    host.restore_folder().await;
     for adopted in adopted {
         tokio::spawn(host.clone().restore(adopted));
     }

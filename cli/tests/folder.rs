@@ -110,8 +110,14 @@ fn it_comes_back_after_the_death_of_the_engine_and_after_its_end() {
 
     world.say("engine stop").ok();
     assert!(world.mounted().is_empty());
+    // The first command of a session starts the engine, and finds the folder on its way.
+    let mounted = world.say("mount org/model@v1").ok();
+    assert!(mounted.err.contains("Hub folder"), "{}", mounted.err);
+    assert_eq!(folder(&world)["state"], "ready");
+    assert_eq!(listed(&world, "Weightless/org"), ["model", "model@v1"]);
+    world.say("engine stop").ok();
     world.until(|world| folder(world)["state"] == "ready");
-    assert_eq!(listed(&world, "Weightless/org"), ["model"]);
+    assert_eq!(listed(&world, "Weightless/org"), ["model", "model@v1"]);
     world.say("folder off").ok();
     world.say("engine stop").ok();
     assert_eq!(folder(&world), Value::Null, "it is forgotten");

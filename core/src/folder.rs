@@ -170,12 +170,18 @@ impl HubFolder {
         let commit = shown.commit.get_or_init(move || async move { commit }).await.clone();
         let show = self.maker.show(hub, commit.clone(), revision, spec.path.as_deref(), shown.first);
         let mount = shown.mount.get_or_try_init(|| show).await?.clone();
-        let mut state = self.state();
-        state.answers.forget(path);
-        if spec.path.is_none() {
-            state.begin_use(slot, &commit, Instant::now());
-        }
-        state.keep(slot);
+        let dropped = {
+            let mut state = self.state();
+            state.answers.forget(path);
+            // A subfolder's name leads nowhere by itself, which the kernel may have been told before.
+            let dropped = spec.path.as_ref().and_then(|_| state.dropped(slot));
+            if dropped.is_none() {
+                state.begin_use(slot, &commit, Instant::now());
+            }
+            state.keep(slot);
+            dropped
+        };
+        self.drop_names(dropped.into_iter().collect());
         Ok(mount)
     }
 

@@ -222,6 +222,7 @@ impl Host {
 
     async fn make(&self, order: Order) -> Outcome<(Hosted, Vec<String>)> {
         let resolved = self.settings().resolved();
+        self.folder.settled().await;
         let in_folder = self.in_folder(&order)?;
         let place = if in_folder.is_none() { Some(Place::prepare(&order.dir)?) } else { None };
         let hub = self.hubs.hub(&self.engine, &resolved, &order).await?;
@@ -466,6 +467,7 @@ impl Host {
             tracing::warn!("{fault}");
             self.events.notice(None, &fault);
         }
+        self.keep_folder();
     }
 
     fn record(&self) -> MutexGuard<'_, Option<Record>> {

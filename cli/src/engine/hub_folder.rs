@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
 use url::Url;
 use weightless_control::folder::FolderProblem;
 use weightless_control::{Event, Fault, FolderReply, FolderStatus, MountState, SetFolder, UnmountManner, Unmounted};
@@ -29,6 +30,8 @@ pub(crate) struct FolderSwitch {
     turning: tokio::sync::Mutex<()>,
     /// Held for a look or a change; std because of that.
     on: Mutex<Option<On>>,
+    /// Wakes who waits for it to be mounted.
+    changed: Notify,
     /// Where what stays of it is kept; none for an engine that is nobody's but a terminal's.
     path: Option<PathBuf>,
 }
@@ -37,6 +40,8 @@ pub(crate) struct FolderSwitch {
 #[derive(Debug)]
 struct On {
     order: FolderOrder,
+    /// What was used before it was mounted, newest first.
+    recent: Vec<Recent>,
     state: State,
 }
 
@@ -101,7 +106,7 @@ impl FolderSwitch {
     /// What is to be told of it.
     pub(crate) fn status(&self) -> Option<FolderStatus> {
         let on = self.on();
-        let On { order, state } = on.as_ref()?;
+        let On { order, state, .. } = on.as_ref()?;
         let (shown, failed) = match state {
             State::Starting(_) => (MountState::Starting, None),
             State::Ready(_) => (MountState::Ready, None),
@@ -124,6 +129,24 @@ impl FolderSwitch {
             fault: failed,
             ..FolderStatus::new(order.dir.to_string_lossy(), shown)
         })
+    }
+
+    /// Waits until it is mounted, or is not to be.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if !self.on().as_ref().is_some_and(|on| matches!(on.state, State::Starting(_))) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn set(&self, on: Option<On>) {
+        *self.on() = on;
+        self.changed.notify_waiters();
     }
 
     fn live(&self) -> Option<Arc<Live>> {
@@ -224,10 +247,10 @@ impl Host {
             return Ok(self.folder_reply(Vec::new()));
         }
         let resolved = self.resolved();
-        let now = self.folder.on().as_ref().map(|on| on.order.clone());
+        let now = self.folder.on().as_ref().map(|on| (on.order.clone(), on.recent.clone()));
+        let (now, mut recent) = now.map_or((None, Vec::new()), |(order, recent)| (Some(order), recent));
         let dir = now.as_ref().map_or(resolved.mount_folder, |on| on.dir.clone());
         let order = FolderOrder::read(request, &dir, &self.endpoint()?, self.hubs.default_who())?;
-        let mut recent = Vec::new();
         if let Some(live) = self.folder.live() {
             if now.as_ref() == Some(&order) {
                 return Ok(self.folder_reply(Vec::new()));
@@ -245,18 +268,26 @@ impl Host {
     }
 
     /// Takes over the Hub folder of an engine before this one: it is listed from now on.
-    pub(crate) fn adopt_folder(&self) -> Option<Vec<Recent>> {
-        let kept: Kept = record::read(self.folder.path.as_deref()?)?;
-        let order =
-            FolderOrder::read(&kept.request(), Path::new("/"), &self.endpoint().ok()?, self.hubs.default_who()).ok()?;
-        *self.folder.on() = Some(On { order, state: State::Starting(None) });
-        Some(kept.recent())
+    pub(crate) fn adopt_folder(&self) {
+        let Some(kept) = self.folder.path.as_deref().and_then(record::read::<Kept>) else { return };
+        let read = self
+            .endpoint()
+            .and_then(|hub| FolderOrder::read(&kept.request(), Path::new("/"), &hub, self.hubs.default_who()));
+        match read {
+            Ok(order) => self.folder.set(Some(On { order, recent: kept.recent(), state: State::Starting(None) })),
+            Err(fault) => tracing::warn!(code = fault.code, "the Hub folder does not come back: {fault}"),
+        }
     }
 
     /// Mounts what was adopted, or says why not.
-    pub(crate) async fn restore_folder(self: &Arc<Self>, recent: Vec<Recent>) {
+    pub(crate) async fn restore_folder(self: &Arc<Self>) {
         let _turning = self.folder.turning.lock().await;
-        let Some(order) = self.folder.on().as_ref().map(|on| on.order.clone()) else { return };
+        let adopted = match self.folder.on().as_ref() {
+            Some(On { order, recent, state: State::Starting(None) }) => (order.clone(), recent.clone()),
+            // A client was quicker, or there is none.
+            _ => return,
+        };
+        let (order, recent) = adopted;
         if let Err(fault) = self.turn_folder_on(order, recent).await {
             self.leave_folder_failed(fault);
         }
@@ -264,10 +295,9 @@ impl Host {
 
     /// Lists the Hub folder without trying it.
     pub(crate) fn leave_folder_failed(&self, fault: Fault) {
+        let Some(on) = self.folder.on().take() else { return };
         tracing::warn!(code = fault.code, "the Hub folder: {fault}");
-        if let Some(on) = self.folder.on().as_mut() {
-            on.state = State::Failed(fault.clone());
-        }
+        self.folder.set(Some(On { state: State::Failed(fault.clone()), ..on }));
         self.events.notice(None, &fault);
         self.tell_folder();
     }
@@ -285,9 +315,10 @@ impl Host {
             )));
         }
         let place = Place::prepare(&order.dir)?;
-        let volume = self.engine.folder(self.folder_config(&order, recent));
+        let volume = self.engine.folder(self.folder_config(&order, recent.clone()));
         // The kernel may ask before we hear that it is mounted.
-        *self.folder.on() = Some(On { order: order.clone(), state: State::Starting(Some(volume.clone())) });
+        let starting = State::Starting(Some(volume.clone()));
+        self.folder.set(Some(On { order: order.clone(), recent: recent.clone(), state: starting }));
         let started = {
             let (volume, dir) = (volume.clone(), order.dir.clone());
             let options = MountOptions { threads: self.resolved().event_loops, ..MountOptions::default() };
@@ -300,7 +331,7 @@ impl Host {
         let cleared = (os.cleared() > 0).then(|| format!("cleared a dead mount at {}", order.dir.display()));
         tracing::info!(dir = %order.dir.display(), "the Hub folder is on");
         let live = Arc::new(Live { volume, os, place: Mutex::new(Some(place)) });
-        *self.folder.on() = Some(On { order, state: State::Ready(live.clone()) });
+        self.folder.set(Some(On { order, recent, state: State::Ready(live.clone()) }));
         tokio::spawn(self.clone().watch_folder(live));
         self.keep();
         self.keep_folder();
@@ -351,7 +382,7 @@ impl Host {
 
     /// There is no Hub folder any more, and nothing in it.
     fn forget_folder(&self) {
-        self.folder.on().take();
+        self.folder.set(None);
         for hosted in self.mounts.hosted().into_iter().filter(|hosted| hosted.is_in_folder()) {
             self.take_out(&hosted.dir());
         }
@@ -386,7 +417,7 @@ impl Host {
     /// The place of an order in the Hub folder, if it lies there.
     pub(crate) fn in_folder(&self, order: &Order) -> Outcome<Option<(Arc<HubFolder>, String)>> {
         let on = self.folder.on();
-        let Some(On { order: folder, state }) = on.as_ref() else { return Ok(None) };
+        let Some(On { order: folder, state, .. }) = on.as_ref() else { return Ok(None) };
         let Ok(rest) = order.dir.strip_prefix(&folder.dir) else { return Ok(None) };
         let at = folder.dir.display();
         let live = match state {
@@ -413,7 +444,9 @@ impl Host {
         let order = Order { spec, endpoint, who, dir: dir.join(path), at_login: false, event_loops: None };
         let hosted = Arc::new(Hosted::in_folder(order, mount, volume, path.to_owned(), false));
         if self.mounts.take_in(&hosted) {
+            // Whatever it was set to when it was in use before.
             hosted.set_all_paused(self.is_paused());
+            hosted.set_weight(1);
             self.tell_mount(&hosted.status());
         }
     }
@@ -432,7 +465,7 @@ impl Host {
         let Some(path) = &self.folder.path else { return };
         let kept = {
             let on = self.folder.on();
-            let Some(On { order, state }) = on.as_ref() else { return };
+            let Some(On { order, state, .. }) = on.as_ref() else { return };
             let Some(volume) = state.volume() else { return };
             order.kept(volume.recent())
         };

@@ -415,6 +415,11 @@ impl State {
         Some(slot)
     }
 
+    /// What the kernel may know of a repo's name is to be dropped.
+    pub(super) fn dropped(&self, slot: u32) -> Option<Dropped> {
+        Some(Dropped { unless_held: false, ..self.slots.get(&slot)?.dropped() })
+    }
+
     /// Its name leads nowhere from now on, or to another node.
     pub(super) fn let_go(&mut self, path: &str) -> Option<Dropped> {
         self.forget_recent(path);
