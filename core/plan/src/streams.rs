@@ -30,6 +30,8 @@ pub(crate) struct Stream {
     pub(crate) id: StreamId,
     /// Byte it began at.
     pub(crate) start: u64,
+    /// Where the run began that it is a part of.
+    origin: u64,
     /// Byte after the furthest it has read.
     pub(crate) pos: u64,
     pub(crate) window: u64,
@@ -68,6 +70,7 @@ impl Stream {
         Stream {
             id,
             start: offset,
+            origin: offset,
             pos: end,
             window: 0,
             target: 0,
@@ -256,8 +259,8 @@ impl Streams {
                 let (id, step) = self.all[index].go_on(read, limits);
                 let s = &mut self.all[index];
                 if let Some(learned) = &mut s.learned {
-                    self.runs.correct(*learned, s.pos - s.start);
-                    *learned = s.pos - s.start;
+                    self.runs.correct(*learned, s.pos - s.origin);
+                    *learned = s.pos - s.origin;
                 }
                 (id, step, None)
             }
@@ -308,15 +311,34 @@ impl Streams {
     /// anything (it may wait itself, for what the kernel reads beyond), and those that others have long gone past.
     fn learn_runs(&mut self, read: &Reading, limits: &Limits) {
         let (recent, alone) = (self.recent, self.alone());
-        for (index, s) in self.all.iter_mut().enumerate() {
+        for index in 0..self.all.len() {
+            let s = &self.all[index];
             let passed = s.waits == 0 && s.last_read + limits.sweep_reads / 4 < read.number;
             let ended = if alone { index == recent } else { passed };
             if ended && s.learned.is_none() && s.scan == Scan::Inside {
-                let run = s.pos - s.start;
-                s.learned = Some(run);
-                self.runs.learn(run);
+                self.learn_run(index, limits);
             }
         }
+    }
+
+    /// A run ended. Where another thread reads on from there, it is a part of that one's: threads that take the tensors of one
+    /// layer read a run as long as the layer.
+    fn learn_run(&mut self, index: usize, limits: &Limits) {
+        let (origin, end) = (self.all[index].origin, self.all[index].pos);
+        let goes_on = |s: &&mut Stream| s.start > origin && s.start.abs_diff(end) <= limits.block_bytes;
+        let next = self.all.iter_mut().enumerate().filter(|(other, _)| *other != index).map(|(_, s)| s).find(goes_on);
+        if let Some(next) = next {
+            next.origin = next.origin.min(origin);
+            if let Some(learned) = &mut next.learned {
+                self.runs.correct(*learned, next.pos - next.origin);
+                *learned = next.pos - next.origin;
+            }
+            self.all[index].learned = Some(0);
+            return;
+        }
+        let run = end - origin;
+        self.all[index].learned = Some(run);
+        self.runs.learn(run);
     }
 
     /// Whether no stream but the one that read last waits for anything: most likely one thread reads.

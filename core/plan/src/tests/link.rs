@@ -2,7 +2,7 @@
 //! read, and that nobody starves. A link of so many bytes a second, a round trip, a bound for each connection.
 
 use crate::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 const MIB: u64 = 1024 * 1024;
 const KIB: u64 = 1024;
@@ -60,6 +60,8 @@ struct Sent {
 /// What the kernel sends for one thread.
 struct Thread {
     todo: std::vec::IntoIter<Sent>,
+    /// Whether it takes its next work from the queue that all share.
+    queues: bool,
     next: Option<Sent>,
     waits: Vec<ReadId>,
     not_before: u64,
@@ -74,6 +76,7 @@ struct Sim {
     flows: Vec<Flow>,
     done: BTreeMap<ReadId, Result<(), Failure>>,
     threads: Vec<Thread>,
+    queue: VecDeque<Vec<Sent>>,
     read_bytes: u64,
     peak: u64,
 }
@@ -97,6 +100,7 @@ impl Sim {
             flows: Vec::new(),
             done: BTreeMap::new(),
             threads: Vec::new(),
+            queue: VecDeque::new(),
             read_bytes: 0,
             peak: 0,
         }
@@ -112,11 +116,22 @@ impl Sim {
         self.read_bytes += reads.iter().map(|r| u64::from(r.len)).sum::<u64>();
         self.threads.push(Thread {
             todo: reads.into_iter(),
+            queues: false,
             next: None,
             waits: Vec::new(),
             not_before: 0,
             ended_ms: None,
         });
+    }
+
+    /// So many threads that take the next piece of work whenever they are done with one.
+    fn share(&mut self, threads: usize, work: impl Iterator<Item = Vec<Sent>>) {
+        self.queue = work.collect();
+        self.read_bytes += self.queue.iter().flatten().map(|r| u64::from(r.len)).sum::<u64>();
+        for _ in 0..threads {
+            self.thread(Vec::new());
+            self.threads.last_mut().expect("just made").queues = true;
+        }
     }
 
     fn act(&mut self) {
@@ -154,6 +169,9 @@ impl Sim {
                     break;
                 }
                 if t.next.is_none() {
+                    if t.queues && t.todo.len() == 0 {
+                        t.todo = self.queue.pop_front().unwrap_or_default().into_iter();
+                    }
                     t.next = t.todo.next();
                     match t.next {
                         Some(next) => t.not_before = self.now + next.pause_ms,
@@ -420,6 +438,46 @@ fn loaders_of_one_file_fetch_each_byte_once() {
         }
         let report = sim.run();
         check(&format!("{threads} threads, random MiB"), &report, 32.0 * 50.0, 1.8, 1.12);
+    }
+}
+
+/// The tensors of a safetensors file of 1 GiB, as a loader takes them: in the order of the file, or by the number of the layer,
+/// where the file has layer 10 before layer 2.
+fn tensors(natural: bool) -> Vec<Range<u64>> {
+    const LAYER_KIB: [u64; 9] = [4, 7168, 7168, 7168, 4, 1024, 4096, 4096, 1024];
+    let (header, embedding, layer) = (30_008, 30 * MIB, LAYER_KIB.iter().sum::<u64>() * KIB);
+    let mut names: Vec<u64> = (0..32).collect();
+    names.sort_by_key(u64::to_string);
+    let mut places: Vec<(u64, u64)> = names.into_iter().zip(0..).collect();
+    if natural {
+        places.sort_unstable();
+    }
+    let mut tensors = vec![0..header, header..header + embedding];
+    for (_, place) in places {
+        let mut at = header + embedding + place * layer;
+        for kib in LAYER_KIB {
+            tensors.push(at..at + kib * KIB);
+            at += kib * KIB;
+        }
+    }
+    tensors
+}
+
+#[test]
+fn a_safetensors_file_is_loaded_at_the_speed_of_the_link() {
+    for (name, natural, threads, times) in [
+        ("in the order of the file, 1 thread", false, 1, 1.11),
+        ("in the order of the file, 4 threads", false, 4, 1.11),
+        ("in natural order, 1 thread", true, 1, 1.6),
+        ("in natural order, 4 threads", true, 4, 1.75),
+    ] {
+        let mut sim = Sim::new(LinkModel { trips: 2, ..CLOUD }, Limits::with_budget(1024 * MIB));
+        let tensors = tensors(natural);
+        let size = tensors.iter().map(|tensor| tensor.end).max().expect("some");
+        let h = sim.open(1, size);
+        sim.share(threads, tensors.into_iter().map(|tensor| scan(h, tensor)));
+        let report = sim.run();
+        check(name, &report, ideal_ms(CLOUD, size, 2, 16), times, 1.2);
     }
 }
 
