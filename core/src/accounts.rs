@@ -279,10 +279,20 @@ impl AccountBook {
         }
     }
 
-    /// The keychain's token of an account of the book.
+    /// The keychain's token of an account of the book. One that lies where both Hubs of a host had theirs moves to its own place,
+    /// unless the other Hub has an account of this name, whose token it may be.
     async fn stored(&self, entry: &Entry) -> Result<Token> {
         let key = entry.key();
-        self.desk.ask(move |keychain| keychain.get(&key), |_| ()).await?.ok_or_else(|| {
+        let shared = key.shared().filter(|shared| self.book.accounts.iter().all(|other| other.key() != *shared));
+        let find = move |keychain: &dyn Keychain| {
+            let own = keychain.get(&key)?;
+            let (None, Some(shared)) = (&own, &shared) else { return Ok(own) };
+            let Some(token) = keychain.get(shared)? else { return Ok(None) };
+            keychain.set(&key, &token)?;
+            keychain.remove(shared)?;
+            Ok(Some(token))
+        };
+        self.desk.ask(find, |_| ()).await?.ok_or_else(|| {
             Error::new(ErrorKind::NotLoggedIn, entry.name.clone())
                 .saying("the keychain no longer has this account's token")
                 .advise("Log in again: `weightless login`.")
@@ -292,7 +302,12 @@ impl AccountBook {
     /// Where the account of this name is; names are those of the Hub, which are the same in any case of letters.
     fn position(&self, name: &str) -> Result<Option<usize>> {
         let is_named =
-            |entry: &Entry| entry.name.eq_ignore_ascii_case(name) || entry.key().user().eq_ignore_ascii_case(name);
+            |entry: &Entry| entry.name.eq_ignore_ascii_case(name) || entry.key().short().eq_ignore_ascii_case(name);
+        // In full a name is one account's, whatever it is short for.
+        let is_exact = |entry: &Entry| entry.key().user().eq_ignore_ascii_case(name);
+        if let Some(at) = self.book.accounts.iter().position(is_exact) {
+            return Ok(Some(at));
+        }
         let mut found = self.book.accounts.iter().enumerate().filter(|(_, entry)| is_named(entry));
         match (found.next(), found.next()) {
             (Some((_, one)), Some((_, other))) => Err(Error::new(ErrorKind::InvalidInput, name)

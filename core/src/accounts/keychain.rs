@@ -15,10 +15,22 @@ pub struct AccountKey {
 }
 
 impl AccountKey {
-    /// What the entry is called in the keychain, where people see it: `name@huggingface.co`.
+    /// What the entry is called in the keychain, where people see it: `name@huggingface.co`. A Hub without TLS is another Hub
+    /// than the one with it, and its entry says so: `name@http://host`.
     pub fn user(&self) -> String {
+        format!("{}@{}", self.name, self.endpoint.strip_prefix("https://").unwrap_or(&self.endpoint))
+    }
+
+    /// The same without a word about TLS, as people may type it.
+    pub(super) fn short(&self) -> String {
         let host = self.endpoint.split_once("://").map_or(&*self.endpoint, |(_, host)| host);
         format!("{}@{host}", self.name)
+    }
+
+    /// Where the token of a Hub without TLS lay before there were two entries.
+    pub(super) fn shared(&self) -> Option<AccountKey> {
+        let host = self.endpoint.strip_prefix("http://")?;
+        Some(AccountKey { name: self.name.clone(), endpoint: format!("https://{host}") })
     }
 }
 

@@ -431,3 +431,43 @@ fn questions_may_move_between_threads() {
     is_send(&book.remove("one"));
     is_send(&book.use_default("one"));
 }
+
+#[tokio::test]
+async fn a_hub_without_tls_shares_no_entry_with_the_one_that_has_it() {
+    let key = |endpoint: &str| AccountKey { name: "me".into(), endpoint: endpoint.into() };
+    assert_eq!(key("https://hub.test").user(), "me@hub.test");
+    assert_eq!(key("http://hub.test").user(), "me@http://hub.test");
+
+    let world = World::new();
+    let mut book = world.open();
+    for (endpoint, text) in [("https://hub.test", "hf_tls"), ("http://hub.test", "hf_plain")] {
+        book.add(who("me"), endpoint, token(text)).await.unwrap();
+    }
+    let found = async |book: &AccountBook, name: &str, endpoint: &str| {
+        book.token(Some(name), endpoint, &nothing).await.unwrap()
+    };
+    assert_eq!(found(&book, "me@http://hub.test", "http://hub.test").await, Some(token("hf_plain")));
+    assert!(book.token(Some("me"), "http://hub.test", &nothing).await.is_err(), "it is the name of two");
+    book.remove("me@hub.test").await.unwrap();
+    assert_eq!(found(&book, "me", "http://hub.test").await, Some(token("hf_plain")), "the other one stays");
+}
+
+#[tokio::test]
+async fn a_token_from_before_there_were_two_entries_is_found_and_moves() {
+    let world = World::new();
+    let mut book = world.open();
+    book.add(who("me"), "http://hub.test", token("hf_new")).await.unwrap();
+    let key = |endpoint: &str| AccountKey { name: "me".into(), endpoint: endpoint.into() };
+    let (own, shared) = (key("http://hub.test"), key("https://hub.test"));
+    world.keychain.remove(&own).unwrap();
+    world.keychain.set(&shared, &token("hf_old")).unwrap();
+    assert_eq!(book.token(Some("me"), "http://hub.test", &nothing).await.unwrap(), Some(token("hf_old")));
+    assert_eq!(world.keychain.get(&own).unwrap(), Some(token("hf_old")));
+    assert_eq!(world.keychain.get(&shared).unwrap(), None);
+
+    // What may be the other Hub's is left to it.
+    world.keychain.remove(&own).unwrap();
+    book.add(who("me"), "https://hub.test", token("hf_tls")).await.unwrap();
+    assert!(book.token(Some("me@http://hub.test"), "http://hub.test", &nothing).await.is_err());
+    assert_eq!(world.keychain.get(&shared).unwrap(), Some(token("hf_tls")));
+}
