@@ -52,8 +52,9 @@ impl Engine {
     /// A configuration that contradicts itself.
     pub fn new(config: EngineConfig, runtime: Handle) -> Result<Self> {
         let transport = Transport::new();
-        let reader = Reader::new(config.reader, Arc::new(transport.clone()), runtime.clone())
-            .map_err(|error| Error::new(ErrorKind::InvalidInput, "the memory budget").because(error))?;
+        let reader = Reader::new(config.reader, Arc::new(transport.clone()), runtime.clone()).map_err(|error| {
+            Error::new(ErrorKind::InvalidInput, "the memory budget").saying(error.to_string()).because(error)
+        })?;
         Ok(Engine { transport, maker: Maker::new(Arc::new(reader), runtime) })
     }
 

@@ -7,6 +7,7 @@
 //! | [`map`] | what the Hub's refusals mean; pure |
 //! | `account` | who asks, and what that account's answers are kept under |
 //! | `ask` | one request with its retries, redirects and bounds |
+//! | `limit` | until when the Hub has asked for no more |
 //! | `route` | addresses, encoded once |
 //! | [`commit`] | a revision's commit, refs, history |
 //! | [`listing`] | folders page by page, single paths |
@@ -23,6 +24,7 @@
 mod account;
 mod ask;
 pub mod commit;
+mod limit;
 pub mod listing;
 pub mod map;
 pub mod people;
@@ -45,31 +47,67 @@ use crate::net::NetConfig;
 use crate::repo::RepoId;
 use crate::token::Token;
 use account::Account;
+use limit::Limits;
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, RequestBuilder};
+use std::fmt;
+use std::time::Duration;
 use url::Url;
 
 /// The Hub as one account (or nobody) sees it. To be shared behind an `Arc` by all mounts of this endpoint and account; holds
-/// no state but who asks and its connections.
-#[derive(Debug)]
+/// no state but who asks, its connections, and until when the Hub wants no more questions.
 pub struct Hub {
     config: NetConfig,
     client: reqwest::Client,
     data_client: reqwest::Client,
     account: Account,
+    limits: Limits,
+    patience: Duration,
+    told: Box<Told>,
 }
+
+/// Told how long a question is going to wait since the Hub asked for that.
+type Told = dyn Fn(Duration) + Send + Sync;
+
+/// Time for a request with all its attempts and waits; below a read's deadline of 45 s, so that the error is the network's own.
+const PATIENCE_MS: u64 = 30_000;
 
 impl Hub {
     /// Builds the clients; asks nothing yet.
     pub fn new(config: NetConfig, token: Option<Token>) -> Result<Self> {
         let (client, data_client) = (config.client()?, config.data_client()?);
-        Ok(Hub { config, client, data_client, account: Account::new(token) })
+        Ok(Hub {
+            config,
+            client,
+            data_client,
+            account: Account::new(token),
+            limits: Limits::default(),
+            patience: Duration::from_millis(PATIENCE_MS),
+            told: Box::new(|_| ()),
+        })
+    }
+
+    /// Time for a request with all its attempts and waits, where it is not that of a read.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Hub { patience, ..self }
+    }
+
+    /// Calls `told` whenever a question is going to wait since the Hub asked to slow down, with how long.
+    #[must_use]
+    pub fn telling(self, told: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        Hub { told: Box::new(told), ..self }
     }
 
     /// From now on another account asks, or the same one with another token. Returns the view that ended, unless the token is
     /// the one it was.
     pub(crate) fn set_token(&self, token: Option<Token>) -> Option<View> {
-        self.account.replace(token)
+        let ended = self.account.replace(token);
+        if ended.is_some() {
+            // The Hub counts by account.
+            self.limits.forget();
+        }
+        ended
     }
 
     /// What the account sees, as of now.
@@ -113,5 +151,11 @@ impl Hub {
     /// The address of a repo's page, for people.
     pub fn page(&self, repo: &RepoId) -> String {
         format!("{}/{repo}", self.config.base())
+    }
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").field("config", &self.config).field("account", &self.account).finish_non_exhaustive()
     }
 }

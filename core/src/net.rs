@@ -2,8 +2,10 @@
 //! proxy, certificates and user agent hold for all of them; sends nothing itself.
 
 mod proxy;
+mod switch;
 
 pub use self::proxy::ProxyUrl;
+pub use self::switch::Switch;
 use crate::{Error, ErrorKind, Result};
 use std::time::Duration;
 use url::Url;
@@ -30,6 +32,8 @@ pub struct NetConfig {
     extra_ca: Vec<reqwest::Certificate>,
     /// One proxy for everything; without it those of the environment.
     proxy: Option<ProxyUrl>,
+    /// Whether the Hub may be asked at all.
+    switch: Switch,
 }
 
 impl NetConfig {
@@ -38,13 +42,22 @@ impl NetConfig {
         let from_env = env("HF_ENDPOINT").filter(|value| !value.trim().is_empty());
         let text = endpoint.or(from_env.as_deref()).unwrap_or(ENDPOINT_DEFAULT);
         let user_agent = concat!("weightless/", env!("CARGO_PKG_VERSION")).to_owned();
-        Ok(NetConfig { endpoint: parse_endpoint(text)?, user_agent, extra_ca: Vec::new(), proxy: None })
+        Ok(NetConfig {
+            endpoint: parse_endpoint(text)?,
+            user_agent,
+            extra_ca: Vec::new(),
+            proxy: None,
+            switch: Switch::default(),
+        })
     }
 
     /// Trusts the certificates of a PEM bundle too: what a proxy that inspects TLS asks for.
     pub fn with_extra_ca(mut self, pem: &[u8]) -> Result<Self> {
-        let invalid =
-            || Error::new(ErrorKind::InvalidInput, "CA certificate").advise("Give a PEM file with certificates.");
+        let invalid = || {
+            Error::new(ErrorKind::InvalidInput, "CA certificate")
+                .saying("this holds no certificate")
+                .advise("Give a PEM file with certificates.")
+        };
         let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(|error| invalid().because(error))?;
         if certificates.is_empty() {
             return Err(invalid());
@@ -57,6 +70,17 @@ impl NetConfig {
     pub fn with_proxy(mut self, proxy: &str) -> Result<Self> {
         self.proxy = Some(ProxyUrl::parse(proxy)?);
         Ok(self)
+    }
+
+    /// Asks nothing while `switch` is paused.
+    #[must_use]
+    pub fn with_switch(self, switch: &Switch) -> Self {
+        NetConfig { switch: switch.clone(), ..self }
+    }
+
+    /// Whether nothing may be asked now.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.switch.is_paused()
     }
 
     /// The Hub's base URL.
@@ -115,7 +139,9 @@ fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client> {
 }
 
 fn parse_endpoint(text: &str) -> Result<Url> {
-    let invalid = |reason: &str| Error::new(ErrorKind::InvalidInput, "endpoint").advise(reason);
+    let invalid = |reason: &str| {
+        Error::new(ErrorKind::InvalidInput, "endpoint").saying("this is no address of a Hub").advise(reason)
+    };
     let text = text.trim();
     let text = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let mut url = Url::parse(&text).map_err(|error| invalid("Write the endpoint as https://host.").because(error))?;

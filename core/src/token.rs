@@ -20,10 +20,9 @@ impl Token {
     pub fn new(text: &str) -> Result<Self> {
         let text = text.trim();
         if text.is_empty() || text.len() > TOKEN_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Error::new(ErrorKind::InvalidInput, "token").advise("A token is one word, such as hf_…."));
+            return Err(no_token(""));
         }
-        let mut header = HeaderValue::from_str(&format!("Bearer {text}"))
-            .map_err(|_| Error::new(ErrorKind::InvalidInput, "token").advise("A token is one word, such as hf_…."))?;
+        let mut header = HeaderValue::from_str(&format!("Bearer {text}")).map_err(|_| no_token(""))?;
         header.set_sensitive(true);
         Ok(Token(header))
     }
@@ -40,13 +39,13 @@ impl Token {
 
     /// Reads a token file: the first line that is not empty. A file that cannot be read is an error that names it.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let failed = || Error::new(ErrorKind::InvalidInput, path.display().to_string());
+        let name = path.display().to_string();
         let mut text = String::new();
         std::fs::File::open(path)
             .and_then(|file| file.take(TOKEN_BYTES_MAX as u64 + 1).read_to_string(&mut text))
-            .map_err(|error| failed().advise("The token file cannot be read.").because(error))?;
+            .map_err(|error| unreadable(&name, error))?;
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        Token::new(line).map_err(|_| failed().advise("The file holds no token: one word, such as hf_…."))
+        Token::new(line).map_err(|_| no_token(&name))
     }
 
     /// Finds the user's token as the Hub's own tools do: the given file, `HF_TOKEN`, the file `HF_TOKEN_PATH`, the file
@@ -116,8 +115,7 @@ impl Offer {
     pub fn token(&self) -> Result<Option<Token>> {
         let path = match self {
             Offer::Variable { name, text } => {
-                let advice = format!("{name} holds no token: one word, such as hf_….");
-                return Token::new(text).map(Some).map_err(|error| error.advise(advice));
+                return Token::new(text).map(Some).map_err(|_| no_token(name));
             }
             Offer::File(path) => path,
         };
@@ -126,9 +124,7 @@ impl Offer {
             Ok(file) if file.len() > 0 => Token::from_file(path).map(Some),
             Ok(_) => Ok(None),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::new(ErrorKind::InvalidInput, path.display().to_string())
-                .advise("The token file cannot be read.")
-                .because(error)),
+            Err(error) => Err(unreadable(&path.display().to_string(), error)),
         }
     }
 }
@@ -143,6 +139,18 @@ impl fmt::Debug for Offer {
 /// The token that the Hub's own tools would use: that of the first place which has one.
 pub(crate) fn first(offers: &[Offer]) -> Result<Option<Token>> {
     offers.iter().find_map(|offer| offer.token().transpose()).transpose()
+}
+
+/// What lies at `place` is no token; the place is empty where it is clear.
+fn no_token(place: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, place).saying("this is no token").advise("A token is one word, such as hf_….")
+}
+
+fn unreadable(place: &str, error: std::io::Error) -> Error {
+    Error::new(ErrorKind::InvalidInput, place)
+        .saying(format!("the token file cannot be read: {error}"))
+        .advise("")
+        .because(error)
 }
 
 fn is_true(value: &str) -> bool {

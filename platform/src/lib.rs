@@ -7,10 +7,12 @@
 //! | [`driver`] | is FUSE here, and if not, what to install |
 //! | [`mounts`] | mounts of ours in this system: found, probed, cleared, unmounted; who holds one |
 //! | [`programs`] | names of processes |
+//! | [`clock`] | moments as a person's clock shows them |
 //! | [`memory`] | how the allocator treats large buffers |
 //! | `fuse` | the adapter of Linux and macOS |
 //! | `winfsp` | its place on Windows |
 
+pub mod clock;
 pub mod driver;
 pub mod errors;
 pub mod memory;

@@ -2,6 +2,7 @@
 //! followed across renames on the same host, its answer read up to a bound. Never follows anything to another host.
 
 use super::Hub;
+use super::limit::Bucket;
 use super::map::{Question, Refusal, Subject, map, map_transport};
 use crate::error::Retry;
 use crate::repo::RepoId;
@@ -11,12 +12,11 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
+use tokio::time::Instant;
 use url::Url;
 
 /// Time for one attempt, its body included. The slowest good answer, a page of 1,000 entries on a thin link, takes about 2 s.
 const ATTEMPT_TIMEOUT_MS: u64 = 12_000;
-/// Time for a request with all its attempts; below a read's deadline of 45 s, so that the error is the network's own.
-const TOTAL_TIMEOUT_MS: u64 = 30_000;
 /// Pauses before the second and the third attempt.
 const BACK_OFF_MS: [u64; 2] = [250, 1_000];
 /// Longest pause that a Hub which is down may ask for and still be obeyed within the request; past it the error is the answer.
@@ -76,16 +76,28 @@ impl Hub {
         self.ask(&Ask { method: Method::GET, url, json: None, question }).await
     }
 
-    /// Sends `ask`, again where [`Retry::Soon`] says so and time remains.
+    /// Sends `ask`, again where [`Retry::Soon`] says so and time remains. Once the Hub has asked to slow down nothing is sent
+    /// before the moment that it named, and where that is too far away the error says so at once.
     pub(super) async fn ask(&self, ask: &Ask) -> Result<Answer> {
         let mut last = None;
+        let begin = Instant::now();
         let attempts = async {
             let mut pauses = BACK_OFF_MS.iter();
             loop {
-                let error = match self.attempt(ask).await {
+                let error = match self.attempt_if_allowed(ask).await {
                     Ok(answer) => return Ok(answer),
                     Err(error) => error,
                 };
+                if let (ErrorKind::RateLimited, Some(wait)) = (error.kind(), error.wait_asked()) {
+                    if begin.elapsed() + wait >= self.patience {
+                        return Err(error);
+                    }
+                    tracing::debug!(subject = error.subject(), ?error, ?wait, "waiting since the Hub asks for it");
+                    (self.told)(wait);
+                    last = Some(error);
+                    tokio::time::sleep(wait).await;
+                    continue;
+                }
                 let asked = error.wait_asked().unwrap_or_default();
                 let soon = error.kind().row().retry == Retry::Soon && asked <= Duration::from_millis(PAUSE_MAX_MS);
                 let Some(pause_ms) = pauses.next().filter(|_| soon) else { return Err(error) };
@@ -95,9 +107,30 @@ impl Hub {
                 tokio::time::sleep(pause).await;
             }
         };
-        match tokio::time::timeout(Duration::from_millis(TOTAL_TIMEOUT_MS), attempts).await {
+        match tokio::time::timeout(self.patience, attempts).await {
             Ok(result) => result,
             Err(_) => Err(last.unwrap_or_else(|| Error::new(ErrorKind::Stalled, ask.question.name.clone()))),
+        }
+    }
+
+    async fn attempt_if_allowed(&self, ask: &Ask) -> Result<Answer> {
+        let name = || ask.question.name.clone();
+        if self.config.is_paused() {
+            return Err(Error::new(ErrorKind::Paused, name())
+                .saying("all network is paused")
+                .advise("weightless resume ends the pause."));
+        }
+        let bucket = Bucket::of(&ask.method);
+        if let Some(wait) = self.limits.wait(bucket) {
+            return Err(Error::new(ErrorKind::RateLimited, name()).wait(wait));
+        }
+        let result = self.attempt(ask).await;
+        match result {
+            Err(error) if error.kind() == ErrorKind::RateLimited => {
+                let wait = self.limits.set(bucket, error.wait_asked().unwrap_or_default());
+                Err(error.wait(wait))
+            }
+            result => result,
         }
     }
 

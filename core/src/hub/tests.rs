@@ -4,6 +4,7 @@ use crate::testing::{Reply, Seen, Server};
 use crate::{Error, ErrorKind};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 const SHA: &str = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
@@ -119,6 +120,71 @@ async fn a_file_resolves_to_its_data_address_size_and_hashes() {
     }
     assert_eq!(kind(hub.resolve(&repo(), SHA, "missing").await), ErrorKind::EntryNotFound);
     assert_eq!(kind(hub.resolve(&repo(), SHA, "../x").await), ErrorKind::EntryNotFound);
+}
+
+/// Waits are skipped, since the clock stands while anything can be done; that of the server is the same.
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_asks_to_slow_down_is_asked_again_when_it_said_and_not_before() {
+    let sent: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let begin = tokio::time::Instant::now();
+    let times = sent.clone();
+    let server = Server::start(move |_| {
+        let mut times = times.lock().unwrap();
+        times.push(begin.elapsed());
+        match begin.elapsed() < Duration::from_secs(20) {
+            true => Reply::new(429).with("ratelimit", "\"api\";r=0;t=20").with("retry-after", "20"),
+            false => Reply::json(json!({ "id": "org/name", "sha": SHA })),
+        }
+    })
+    .await;
+    let told: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let hub = hub(&server).telling({
+        let told = told.clone();
+        move |wait| told.lock().unwrap().push(wait)
+    });
+    // One finds out; those who ask meanwhile send nothing.
+    let asked = async |hub: &Hub| hub.commit(&repo(), "main").await.map(drop);
+    let (first, late) = tokio::join!(asked(&hub), async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        asked(&hub).await
+    });
+    first.unwrap();
+    late.unwrap();
+    let times = sent.lock().unwrap().clone();
+    assert_eq!(times.len(), 3, "{times:?}");
+    assert!(times[1..].iter().all(|time| *time >= Duration::from_secs(20)), "{times:?}");
+    assert_eq!(told.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_beyond_the_patience_is_an_error_at_once_and_sends_nothing_more() {
+    let server = Server::start(|_| Reply::new(429).with("ratelimit", "\"api\";r=0;t=200")).await;
+    let hub = hub(&server);
+    for expected_requests in [1, 0, 0] {
+        let error = hub.commit(&repo(), "main").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::RateLimited);
+        assert!(error.wait_asked().unwrap() > Duration::from_secs(190));
+        assert_eq!(server.take().len(), expected_requests);
+    }
+    // Addresses of files are counted apart.
+    assert!(hub.resolve(&repo(), SHA, "a").await.is_err());
+    assert_eq!(server.take().len(), 1);
+    hub.set_token(None);
+    assert!(hub.commit(&repo(), "main").await.is_err());
+    assert_eq!(server.take().len(), 1, "another account has limits of its own");
+}
+
+#[tokio::test]
+async fn while_the_network_is_paused_nothing_is_sent() {
+    let server = Server::start(|_| Reply::json(json!({ "id": "org/name", "sha": SHA }))).await;
+    let switch = crate::net::Switch::default();
+    let config = NetConfig::new(Some(server.url.as_str()), &|_| None).unwrap().with_switch(&switch);
+    let hub = Hub::new(config, None).unwrap();
+    switch.set_paused(true);
+    assert_eq!(kind(hub.commit(&repo(), "main").await), ErrorKind::Paused);
+    assert!(server.take().is_empty());
+    switch.set_paused(false);
+    hub.commit(&repo(), "main").await.unwrap();
 }
 
 #[tokio::test]

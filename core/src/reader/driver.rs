@@ -140,7 +140,9 @@ impl Reader {
                 driver.limits = limits;
                 Ok(())
             })?
-            .map_err(|error: LimitsError| Error::new(ErrorKind::InvalidInput, "read_ahead_mb").because(error))
+            .map_err(|error: LimitsError| {
+                Error::new(ErrorKind::InvalidInput, "read_ahead_mb").saying(error.to_string()).because(error)
+            })
     }
 
     /// Weight of a mount in the shares of read-ahead; 1 unless set, and 1 at least.

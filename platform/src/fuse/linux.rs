@@ -41,7 +41,9 @@ pub(super) fn check_audience(audience: Audience) -> Result<()> {
     if audience == Audience::Owner || Uid::effective().is_root() || allowed() {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidInput, "user_allow_other").advise(format!("Root must add it to {CONFIGURATION}.")))
+    Err(Error::new(ErrorKind::InvalidInput, "user_allow_other")
+        .saying("this system lets nobody but root show a mount to other users")
+        .advise(format!("Root must add it to {CONFIGURATION}.")))
 }
 
 fn allows_others(configuration: &str) -> bool {
