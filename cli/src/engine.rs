@@ -29,16 +29,17 @@ mod meter;
 mod metrics;
 mod mounts;
 pub(crate) mod order;
-mod place;
-mod questions;
+pub(crate) mod place;
+pub(crate) mod questions;
 pub(crate) mod ready;
 pub(crate) mod record;
-mod signals;
+pub(crate) mod signals;
 
 use crate::exit::{Outcome, fault, io_fault};
 use crate::{env, paths, processes, ram, wanted};
 use control::Server;
 use host::{Adopted, Host};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use order::Who;
 use record::Record;
 use signals::Signals;
@@ -54,8 +55,13 @@ use weightless_platform::memory;
 
 /// An engine without mounts and clients ends after this long: soon, since starting one takes a blink.
 const IDLE_MS: u64 = 3_000;
-/// How often the settings file is looked at for changes by hand.
+/// How often the settings file is looked at for changes by hand; it is read only if it looks changed.
 const SETTINGS_LOOK_MS: u64 = 2_000;
+/// Descriptors below which an engine is short of them: a mount takes one for each event loop, a download one a connection.
+const FILES_MIN: u64 = 256;
+/// Descriptors that are asked for: a thousand mounts and as many connections. Not all there may be: helpers that the engine
+/// starts inherit the limit, and some close every number up to it.
+const FILES_MAX: u64 = 1 << 16;
 /// At the end, how long tasks that still run are waited for.
 const RUNTIME_END_MS: u64 = 1_000;
 
@@ -149,15 +155,32 @@ impl Options {
 /// what there is to say of the start; if that fails, everything is undone.
 pub(crate) fn run(options: &Options, announce: impl FnOnce(Option<Mounted>, Vec<String>) -> Outcome) -> Outcome {
     memory::give_large_buffers_back();
+    let few_files = raise_file_limit();
     let runtime = wanted::runtime()?;
-    let outcome = runtime.block_on(live(options, &runtime, announce));
+    let outcome = runtime.block_on(live(options, &runtime, few_files, announce));
     runtime.shutdown_timeout(Duration::from_millis(RUNTIME_END_MS));
     outcome
+}
+
+/// Every mount and every connection takes descriptors. The usual soft limit of 1,024 is for programs that use `select`, and some
+/// shells set a lower one; what the hard limit allows may be taken (getrlimit(2)). Says so where even that is little.
+fn raise_file_limit() -> Option<String> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let wanted = hard.min(FILES_MAX);
+    let raised = soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_ok();
+    let limit = if raised { wanted } else { soft };
+    (limit < FILES_MIN).then(|| {
+        format!(
+            "the system lets the engine open {limit} files at once, which is enough for few mounts only: ulimit -n, then \
+             weightless engine restart"
+        )
+    })
 }
 
 async fn live(
     options: &Options,
     runtime: &Runtime,
+    few_files: Option<String>,
     announce: impl FnOnce(Option<Mounted>, Vec<String>) -> Outcome,
 ) -> Outcome {
     let mut signals = Signals::listen().map_err(|error| io_fault("listening to signals", &error))?;
@@ -165,9 +188,12 @@ async fn live(
     let record = Record::after(last.as_ref(), std::process::id(), unix_s(SystemTime::now()));
     let is_dying = record.is_dying();
     let host = Host::new(options, options.settings()?, record, runtime.handle().clone())?;
-    let notes = blocking(processes::clear_dead).await??;
     host.adopt_folder();
     let adopted = adopt(&host, options, last.unwrap_or_default());
+    let mounts = adopted.iter().map(|adopted| adopted.dir().to_owned());
+    let kept: Vec<PathBuf> = mounts.chain(host.folder.dir()).collect();
+    let mut notes = blocking(move || processes::clear_dead(&kept)).await??;
+    notes.extend(few_files);
     let mounted = match &options.only {
         Some(only) => tokio::select! {
             mounted = host.add(only) => Some(mounted?),
@@ -236,7 +262,9 @@ async fn idle(host: &Host, server: &Server, is_for_one: bool) {
     let step_ms = 100;
     loop {
         tokio::time::sleep(Duration::from_millis(step_ms)).await;
-        let is_idle = host.mounts.is_empty() && !host.folder.is_on() && (is_for_one || server.clients() == 0);
+        // One that is paused stays, or the next would know nothing of it.
+        let is_needed = server.clients() > 0 || host.is_paused();
+        let is_idle = host.mounts.is_empty() && !host.folder.is_on() && (is_for_one || !is_needed);
         idle_ms = if is_idle { idle_ms + step_ms } else { 0 };
         if is_for_one && is_idle || idle_ms >= IDLE_MS {
             return;

@@ -2,6 +2,7 @@
 //! settings, which may change while it runs.
 
 use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::OnceLock;
 use tracing_subscriber::layer::SubscriberExt;
@@ -36,6 +37,16 @@ pub(crate) fn set_filter(directives: &str) {
     if let Ok(filter) = EnvFilter::try_new(directives) {
         let _ = handle.reload(filter);
     }
+}
+
+/// The last `bytes` of a log.
+pub(crate) fn tail(log: &Path, bytes: u64) -> io::Result<String> {
+    let mut file = fs::File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    let mut end = Vec::new();
+    file.take(bytes).read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
 /// Puts a long log aside before an engine writes on.

@@ -4,6 +4,7 @@
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
 use weightless_control::Fault;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -25,10 +26,21 @@ impl Format {
     }
 }
 
-/// A line of a result.
+/// Text of a result, for people: what could drive a terminal is taken out of it.
 pub(crate) fn line(text: impl std::fmt::Display) {
-    use std::io::Write;
-    match writeln!(anstream::stdout(), "{text}") {
+    print(&plain_lines(&text.to_string()));
+}
+
+/// A result that programs take as it is, such as a path: exact, but for a terminal, which it could drive.
+pub(crate) fn exact(text: impl std::fmt::Display) {
+    match std::io::stdout().is_terminal() {
+        true => line(text),
+        false => print(&text.to_string()),
+    }
+}
+
+fn print(text: &str) {
+    match writeln!(std::io::stdout(), "{text}") {
         Ok(()) => {}
         // Whoever read has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
@@ -41,20 +53,26 @@ pub(crate) fn line(text: impl std::fmt::Display) {
 
 /// A line for the person at the terminal, beside the result.
 pub(crate) fn note(text: impl std::fmt::Display) {
+    styled(&plain_lines(&text.to_string()));
+}
+
+/// The same with colours, where the terminal wants them; the rest of the text must be plain.
+fn styled(text: &str) {
     anstream::eprintln!("{text}");
 }
 
 /// A result for programs.
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => line(text),
+        // JSON has its own way to write what drives a terminal.
+        Ok(text) => print(&text),
         Err(error) => note(format_args!("weightless: the result cannot be written as JSON: {error}")),
     }
 }
 
 /// A fault, for people on stderr and, where JSON was asked for, for programs on stdout.
 pub(crate) fn fault(fault: &Fault, format: Format) {
-    note(words(fault));
+    styled(&words(fault));
     if format == Format::Json {
         json(&serde_json::json!({ "error": fault }));
     }
@@ -62,12 +80,12 @@ pub(crate) fn fault(fault: &Fault, format: Format) {
 
 /// `weightless: SENTENCE`, then holders and advice on lines of their own.
 fn words(fault: &Fault) -> String {
-    let mut text = format!("{RED}weightless:{RED:#} {}", fault.sentence);
+    let mut text = format!("{RED}weightless:{RED:#} {}", plain(&fault.sentence));
     for holder in &fault.holders {
-        let _ = write!(text, "\n  {holder}");
+        let _ = write!(text, "\n  {}", plain(&holder.to_string()));
     }
     if !fault.advice.is_empty() {
-        let _ = write!(text, "\n{DIM}{}{DIM:#}", fault.advice);
+        let _ = write!(text, "\n{DIM}{}{DIM:#}", plain_lines(&fault.advice));
     }
     text
 }
@@ -87,6 +105,11 @@ pub(crate) fn size(bytes: u64) -> String {
     }
     let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// How many files, in words.
+pub(crate) fn files(number: u64) -> String {
+    if number == 1 { "1 file".to_owned() } else { format!("{number} files") }
 }
 
 /// A number with its thousands apart.
@@ -109,9 +132,14 @@ impl Waiting {
     /// Shows `what` is being done.
     pub(crate) fn start(what: String) -> Self {
         // On stderr, and by itself nowhere but on a terminal.
-        let bar = indicatif::ProgressBar::new_spinner().with_message(what);
+        let bar = indicatif::ProgressBar::new_spinner().with_message(plain(&what));
         bar.enable_steady_tick(std::time::Duration::from_millis(SPINNER_MS));
         Waiting(bar)
+    }
+
+    /// A line for the person at the terminal meanwhile.
+    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+        self.0.suspend(|| note(text));
     }
 
     /// It is done, one way or the other.
@@ -149,9 +177,14 @@ fn chars(cell: &str) -> usize {
     cell.chars().count()
 }
 
-/// Text of the Hub's for a terminal: control characters, which could move the cursor or change colours, become `?`.
+/// A name or a sentence for a terminal: control characters, which could move the cursor or change colours, become `?`.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// The same for text of several lines, such as a log.
+fn plain_lines(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -204,5 +237,11 @@ mod tests {
     #[test]
     fn names_cannot_drive_the_terminal() {
         assert_eq!(plain("a\x1b[31mb\n"), "a?[31mb?");
+        assert_eq!(plain_lines("a\x1b[31m\r\tb\n"), "a?[31m?\tb\n");
+        let mut fault = Fault::new("x", "\x1b[2J: \u{9b}1m").advise("a\x07\nb");
+        fault.holders.push(weightless_control::Holder { pid: 7, program: "\x1b]0;".into(), path: "/\n".into() });
+        let words = words(&fault).replace(&RED.to_string(), "").replace(&DIM.to_string(), "");
+        let words = words.replace(&format!("{RED:#}"), "");
+        assert_eq!(words, "weightless: ?[2J: ?1m\n  ?]0; (pid 7) has /?\na?\nb");
     }
 }

@@ -24,8 +24,27 @@ pub(crate) fn runtime_dir() -> Outcome<PathBuf> {
         Some(base) => base.join("weightless"),
         None => PathBuf::from(format!("/tmp/weightless-{uid}")),
     };
+    fits(&dir)?;
     private_dir(&dir, uid)?;
     Ok(dir)
+}
+
+/// Bytes of a socket's path at most, the ending zero apart (unix(7); macOS takes four less).
+const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
+/// The longest name of a socket of ours: the engine's, or a process id with `.sock` behind it.
+const SOCKET_NAME_BYTES_MAX: usize = "4294967295.sock".len();
+
+/// A path that is too long for a socket is refused by the system in words that help nobody.
+fn fits(dir: &Path) -> Outcome {
+    let dir_bytes_max = SOCKET_PATH_BYTES_MAX - SOCKET_NAME_BYTES_MAX - 1;
+    if dir.as_os_str().len() <= dir_bytes_max {
+        return Ok(());
+    }
+    let base_bytes_max = dir_bytes_max - "/weightless".len();
+    let sentence = format!("{}: this path is too long for control sockets", dir.display());
+    Err(Fault::new("io", sentence).advise(format!(
+        "Set XDG_RUNTIME_DIR to a folder of yours with mode 0700 and at most {base_bytes_max} characters."
+    )))
 }
 
 fn private_dir(dir: &Path, uid: u32) -> Outcome {
@@ -167,6 +186,18 @@ mod tests {
             assert_eq!(absolute(&root.join(given)).unwrap(), root.join(expected), "{given}");
         }
         assert!(absolute(Path::new("x")).unwrap().is_absolute());
+    }
+
+    #[test]
+    fn a_folder_fits_if_the_longest_socket_in_it_can_be_bound() {
+        let temp = tempfile::Builder::new().prefix("wl-").tempdir_in("/tmp").unwrap();
+        for (bytes, is_good) in [(60, true), (SOCKET_PATH_BYTES_MAX - SOCKET_NAME_BYTES_MAX - 1, true), (92, false)] {
+            let dir = temp.path().join("x".repeat(bytes - temp.path().as_os_str().len() - 1));
+            fs::create_dir(&dir).unwrap();
+            assert_eq!(fits(&dir).is_ok(), is_good, "{bytes}");
+            let socket = dir.join("x".repeat(SOCKET_NAME_BYTES_MAX));
+            assert_eq!(std::os::unix::net::UnixListener::bind(socket).is_ok(), is_good, "{bytes}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! and the records and the system's table for mounts that nobody answers for. Starts the user's engine when it is needed.
 //! Changes nothing else but removing sockets and records that nobody stands behind, and, when asked, dead mounts.
 
+use crate::engine::lock::{Holder, Lock};
+use crate::engine::place::Place;
 use crate::engine::ready;
 use crate::engine::record::{self, Record};
 use crate::exit::{Outcome, fault, io_fault};
@@ -18,12 +20,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weightless_control::client::DeadlineStream;
 use weightless_control::{
-    Client, ClientError, Fault, FolderStatus, Hello, MountState, MountStatus, Status, StatusReply,
+    Client, ClientError, EngineStatus, Fault, FolderStatus, Hello, MountState, MountStatus, Status, StatusReply,
 };
 use weightless_platform::mounts::{self, MountEntry, MountSource};
 
 /// A process that answers does so in a millisecond; one that does not for this long is stopped or stuck.
 const ANSWER_MS_MAX: u64 = 1_000;
+/// The same before a command gives up because of it: an engine that starts a hundred mounts on a busy machine is slow, not stuck.
+const HELLO_MS_MAX: u64 = 3_000;
 /// How long an engine may take to start; it asks nobody for that.
 const START_MS_MAX: u64 = 20_000;
 /// How often the engine is started before it is given up: one may end at the moment that it is asked.
@@ -73,9 +77,17 @@ pub(crate) fn hello() -> Hello {
     Hello::new(concat!("weightless ", env!("CARGO_PKG_VERSION")))
 }
 
-/// Connects to an engine.
+/// Connects to an engine, whose hello comes from memory, and bounds by `limit` what is asked from then on.
 pub(crate) fn connect(socket: &Path, limit: Duration) -> Result<Client<DeadlineStream>, ClientError> {
-    Client::connect(socket, &hello(), limit)
+    let hello_limit = limit.min(Duration::from_millis(HELLO_MS_MAX));
+    let (sender, receiver) = mpsc::channel();
+    let path = socket.to_owned();
+    // A thread of its own: the system lets nobody give up on a process whose queue is full and who takes nothing from it.
+    thread::spawn(move || drop(sender.send(Client::connect(&path, &hello(), hello_limit))));
+    let late = || Err(io::Error::from(io::ErrorKind::TimedOut).into());
+    let mut client = receiver.recv_timeout(hello_limit).unwrap_or_else(|_| late())?;
+    client.set_limit(limit);
+    Ok(client)
 }
 
 /// The user's engine, started if it does not run. What was mounted by one that died is mounted again by the new one.
@@ -101,7 +113,7 @@ pub(crate) fn engine_if_needed(limit: Duration) -> Outcome<Option<Client<Deadlin
             let left = Record::read(&dir.join(paths::ENGINE_RECORD));
             if left.is_some_and(|record| !record.is_empty()) { engine(limit).map(Some) } else { Ok(None) }
         }
-        Err(error) => Err(error.into_fault()),
+        Err(error) => Err(unanswering(error)),
     }
 }
 
@@ -119,13 +131,47 @@ fn is_gone(error: &io::Error) -> bool {
 /// The error in words, with what can be done about an engine that is there and does not answer.
 fn unanswering(error: ClientError) -> Fault {
     let fault = error.into_fault();
-    let record = paths::runtime_dir().ok().and_then(|dir| Record::read(&dir.join(paths::ENGINE_RECORD)));
-    match record {
-        Some(record) if fault.code == "silent" => fault.advise(format!(
-            "Its process is {0}: `kill -9 {0}` ends it, and the next command brings the mounts back.",
-            record.pid
-        )),
-        _ => fault,
+    if fault.code != "silent" {
+        return fault;
+    }
+    let log = paths::log_file().map(|log| format!(" Its log: {}", log.display())).unwrap_or_default();
+    let advice = format!(
+        "`weightless engine restart --force` ends it and brings its mounts back, `weightless engine stop --force` ends it.{log}"
+    );
+    let sentence = match Holder::find() {
+        Ok(Some(holder)) => format!("the engine, process {}, does not answer", holder.pid()),
+        _ => fault.sentence,
+    };
+    Fault::new(fault.code, sentence).advise(advice)
+}
+
+/// Ends an engine that answers nobody, then clears the mounts that it left dead. They are brought back by the next engine if
+/// `keep_mounts` says so. `false`: there is none to end.
+pub(crate) fn end_unanswering(keep_mounts: bool) -> Outcome<bool> {
+    let dir = paths::runtime_dir()?;
+    let Some(holder) = Holder::find()? else {
+        return match Lock::take()? {
+            Some(_) => Ok(false),
+            None => Err(Fault::new("silent", "the engine does not answer, and which process it is cannot be told")),
+        };
+    };
+    let path = dir.join(paths::ENGINE_RECORD);
+    let record = Record::read(&path);
+    holder.end()?;
+    if keep_mounts {
+        // An engine that still could end in order has forgotten them.
+        if let Some(record) = record {
+            record.write(&path).map_err(|error| io_fault(path.display(), &error))?;
+        }
+        return Ok(true);
+    }
+    // With the lock: the next engine, which may start at any moment, is left alone.
+    let Some(_lock) = Lock::take()? else { return Ok(true) };
+    clear_dead(&[])?.iter().for_each(output::note);
+    record::remove(&path);
+    match fs::remove_file(dir.join(paths::ENGINE_SOCKET)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_fault("the engine's socket", &error)),
+        _ => Ok(true),
     }
 }
 
@@ -168,7 +214,7 @@ fn start() -> Outcome {
 pub(crate) fn ask_all() -> Outcome<Vec<(PathBuf, StatusReply)>> {
     let sockets = sockets()?;
     let (sender, receiver) = mpsc::channel();
-    // A thread each: connecting to a process that is stopped can block without end, and then only its thread is lost.
+    // Side by side, since each that does not answer takes its whole bound.
     for (index, socket) in sockets.iter().cloned().enumerate() {
         let sender = sender.clone();
         thread::spawn(move || {
@@ -207,18 +253,25 @@ fn sockets() -> Outcome<Vec<PathBuf>> {
 
 /// Every mount that was made here: of processes that answer, and what others left behind.
 pub(crate) fn all() -> Outcome<Vec<Known>> {
-    let mut known: Vec<Known> = ask_all()?
-        .into_iter()
-        .flat_map(|(socket, reply)| {
-            let folder = reply.folder.map(|folder| Known::of_folder(folder, &socket));
-            // Behind what is in it: whoever takes all away takes that first.
-            let via = move || Via::Socket(socket.clone());
-            reply.mounts.into_iter().map(move |status| Known { status, folder: None, via: via() }).chain(folder)
-        })
-        .collect();
+    Ok(all_of_engines()?.1)
+}
+
+/// The same, and the user's own engine, if it answers.
+pub(crate) fn all_of_engines() -> Outcome<(Option<EngineStatus>, Vec<Known>)> {
+    let (mut engine, mut known) = (None, Vec::new());
+    for (socket, StatusReply { engine: of_socket, folder, mounts }) in ask_all()? {
+        if socket.file_name().is_some_and(|name| name == paths::ENGINE_SOCKET) {
+            engine = Some(of_socket);
+        }
+        let folder = folder.map(|folder| Known::of_folder(folder, &socket));
+        // Behind what is in it: whoever takes all away takes that first.
+        let via = || Via::Socket(socket.clone());
+        known.extend(mounts.into_iter().map(|status| Known { status, folder: None, via: via() }));
+        known.extend(folder);
+    }
     let answered = known.iter().map(|known| known.status.dir.clone()).collect();
     known.extend(unanswered(&answered)?);
-    Ok(known)
+    Ok((engine, known))
 }
 
 /// The mount of ours at `dir`, also if it was made elsewhere: in another session or container of this user.
@@ -288,17 +341,31 @@ fn from_table(state: mounts::MountState, entry: &MountEntry) -> MountStatus {
     MountStatus::new(repo, revision, entry.at.to_string_lossy(), state)
 }
 
-/// Clears every dead mount that was made here; a sentence for each.
-pub(crate) fn clear_dead() -> Outcome<Vec<String>> {
+/// Clears every dead mount that was made here, but for those at `kept`, which are to be brought back; a sentence for each.
+pub(crate) fn clear_dead(kept: &[PathBuf]) -> Outcome<Vec<String>> {
     let dead = all()?.into_iter().filter(|known| known.status.state == MountState::Dead);
     let mut said = Vec::new();
     for known in dead {
-        if let Via::Table(entry) = &known.via {
-            said.push(match mounts::unmount(entry, mounts::Unmount::Lazy) {
-                Ok(()) => format!("cleared a dead mount at {}", entry.at.display()),
-                Err(error) => format!("a dead mount stays at {}: {error}", entry.at.display()),
-            });
+        let Via::Table(entry) = &known.via else { continue };
+        let at = entry.at.display();
+        if kept.contains(&entry.at) {
+            said.push(format!("found a dead mount at {at}"));
+            continue;
         }
+        said.push(match unmount(entry, mounts::Unmount::Lazy) {
+            Ok(()) => format!("cleared a dead mount at {at}"),
+            Err(error) => format!("a dead mount stays at {at}: {error}"),
+        });
     }
     Ok(said)
+}
+
+/// Unmounts what only the system knows, then removes the folders that were made for it.
+pub(crate) fn unmount(entry: &MountEntry, how: mounts::Unmount) -> Outcome {
+    mounts::unmount(entry, how).map_err(fault)?;
+    let dir = paths::runtime_dir()?;
+    for (_, record) in record::all(&dir).map_err(|error| io_fault(dir.display(), &error))? {
+        drop(Place::inherit(&entry.at, &mut record.made.clone()));
+    }
+    Ok(())
 }

@@ -3,16 +3,22 @@
 use crate::args::{HubArgs, RepoArgs};
 use crate::env;
 use crate::exit::{Outcome, fault, fault_of, io_fault};
+use crate::output;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use url::Url;
 use weightless_control::Fault;
-use weightless_core::ErrorKind;
+use weightless_core::hub::Hub;
 use weightless_core::net::NetConfig;
 use weightless_core::repo::RepoSpec;
 use weightless_core::token::Token;
+use weightless_core::{Error, ErrorKind};
 
 /// Threads for replies that wait and for decoding; the kernel's requests have threads of their own.
 const WORKERS_MAX: usize = 8;
+/// How long a command waits for the Hub's answer, waits that the Hub asks for included.
+const PATIENCE_MS: u64 = 60_000;
+
 /// A repo of a Hub.
 #[derive(Debug)]
 pub(crate) struct Wanted {
@@ -89,9 +95,29 @@ pub(crate) fn revision(spec: &RepoSpec) -> &str {
     spec.revision.as_deref().unwrap_or("main")
 }
 
-/// The user's token: of the file that is named, else the one that the Hub's own tools would use.
-pub(crate) fn token(hub: &HubArgs) -> Outcome<Option<Token>> {
-    Token::find(hub.token_file.as_deref(), &env).map_err(fault)
+/// The Hub's address as this command names it, and where it has it from; `None` leaves it to the engine.
+pub(crate) fn named_endpoint(given: Option<&str>) -> Outcome<Option<(String, &'static str)>> {
+    const OWN: &str = "WEIGHTLESS_ENDPOINT";
+    let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+    let from = match given {
+        Some(given) if set(OWN).as_deref() == Some(given) => OWN,
+        Some(_) => "--endpoint",
+        None if set("HF_ENDPOINT").is_some() => "HF_ENDPOINT",
+        None => return Ok(None),
+    };
+    let net = NetConfig::new(given, &env).map_err(fault)?;
+    Ok(Some((endpoint(&net).to_owned(), from)))
+}
+
+/// The Hub for a command that asks it without the engine, with the user's token: of the file that is named, else the one that the
+/// Hub's own tools would use. Says so when it has to wait.
+pub(crate) fn hub(net: NetConfig, args: &HubArgs) -> Outcome<Hub> {
+    let host = net.endpoint().host_str().unwrap_or_default().to_owned();
+    let token = Token::find(args.token_file.as_deref(), &env).map_err(fault)?;
+    let hub = Hub::new(net, token).map_err(fault)?;
+    Ok(hub.with_patience(Duration::from_millis(PATIENCE_MS)).telling(move |wait| {
+        output::note(format_args!("{}; waiting", fault(Error::new(ErrorKind::RateLimited, &*host).wait(wait))));
+    }))
 }
 
 /// A runtime for an engine or for questions to the Hub.

@@ -27,6 +27,44 @@ fn what_cannot_be_meant_is_refused_with_usage() {
 }
 
 #[test]
+fn what_is_wrong_is_called_what_it_is() {
+    let world = World::new();
+    let absent = world.path("absent").display().to_string();
+    std::fs::write(world.path("empty"), "two words").unwrap();
+    let empty = world.path("empty").display().to_string();
+    for (words, sentence) in [
+        (
+            vec!["mount", "org/model", "m", "--token-file", &absent],
+            "absent: the token file cannot be read: No such file",
+        ),
+        (vec!["mount", "org/model", "m", "--token-file", &empty], "empty: this is no token"),
+        (vec!["ls", "org/model", "--token-file", &absent], "absent: the token file cannot be read: No such file"),
+        (vec!["ls", "org/model", "--endpoint", "ftp://x"], "endpoint: this is no address of a Hub"),
+        (vec!["mount", "org/model", "m", "--endpoint", "ftp://x"], "endpoint: this is no address of a Hub"),
+    ] {
+        let said = world.run(words.clone());
+        assert_eq!(said.code, 2, "{words:?}: {said:#?}");
+        assert!(said.sentence().contains(sentence), "{words:?}: {}", said.err);
+        assert!(!said.err.contains("not a repo"), "{words:?}: {}", said.err);
+    }
+    world.say("mount org/model m").ok();
+    let file = std::fs::File::open(world.path("m/config.json")).unwrap();
+    let busy = world.say("engine stop");
+    assert!(busy.err.contains("1 file is open"), "{}", busy.err);
+    drop(file);
+}
+
+#[test]
+fn a_runtime_folder_that_is_too_long_for_sockets_is_said_to_be() {
+    let world = World::new();
+    let long = world.path(&"x".repeat(100));
+    std::fs::create_dir(&long).unwrap();
+    let said = common::said(world.command(["status"]).env("XDG_RUNTIME_DIR", &long));
+    assert_eq!(said.code, 1, "{said:#?}");
+    assert!(said.err.contains("too long for control sockets") && said.err.contains("at most"), "{}", said.err);
+}
+
+#[test]
 fn help_shows_every_verb_and_examples() {
     let world = World::new();
     let help = world.say("--help").ok().out;

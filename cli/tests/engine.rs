@@ -158,7 +158,7 @@ fn a_restart_keeps_the_mounts_and_is_refused_while_files_are_open() {
     world.until(|world| world.status()[0]["open_files"] == 0);
     world.say("engine restart").ok();
     assert_ne!(world.engine_pid(), first);
-    world.until(|world| world.mounted().len() == 1);
+    world.until(|world| world.status()[0]["state"] == "ready");
     assert!(fs::read(world.path("m/config.json")).is_ok());
 }
 
@@ -364,6 +364,95 @@ fn a_paused_mount_fails_reads_at_once_and_goes_on_later() {
 }
 
 #[test]
+fn while_all_network_is_paused_the_engine_asks_no_hub_for_anything() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    world.say("pause").ok();
+    let status = world.say("status").ok();
+    assert!(status.err.contains("All network is paused"), "{status:#?}");
+    assert_eq!(world.say("status --json").ok().json()["engine"]["is_paused"], true);
+    let before = world.hub.network().counters().snapshot().requests_in_all();
+    assert_eq!(fs::read_dir(world.path("m")).unwrap().count(), 4);
+    assert!(fs::read(world.path("m/model.safetensors")).is_err());
+    let refused = world.say("mount datasets/org/data d");
+    assert!(refused.code == 5 && refused.err.contains("weightless resume"), "{refused:#?}");
+    assert_eq!(world.say("doctor").code, 5);
+
+    // The next engine knows of it, whatever became of this one.
+    world.kill_engine();
+    let mounts = world.status();
+    world.until(|world| world.status()[0]["state"] == "failed");
+    assert_eq!(world.status()[0]["fault"]["code"], "paused", "{mounts:#?}");
+    assert_eq!(world.hub.network().counters().snapshot().requests_in_all(), before);
+    world.say("resume").ok();
+    world.until(|world| world.status()[0]["state"] == "ready");
+    assert_eq!(fs::read_dir(world.path("m/onnx")).unwrap().count(), 1);
+    assert!(!world.say("status").ok().err.contains("paused"));
+}
+
+#[test]
+fn an_engine_that_is_paused_stays_to_remember_it() {
+    let world = World::new();
+    world.say("pause").ok();
+    let first = world.engine_pid();
+    assert_eq!(world.say("mount org/model m").code, 5);
+    assert_eq!(world.engine_pid(), first);
+    world.say("resume").ok();
+    Watch::on(&world.socket()).until_gone();
+    assert!(world.say("resume").ok().err.contains("nothing is paused"));
+}
+
+#[test]
+fn a_settings_file_that_breaks_while_the_engine_runs_is_said_and_changes_nothing() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    world.say("config set read_ahead_mb 64").ok();
+    let path = world.say("config path").ok().out;
+    let mut listener = world.client();
+    listener.set_limit(Duration::from_secs(60));
+    listener.call(&Subscribe { stats_ms: None }).unwrap();
+    fs::write(path.trim_end(), "read_ahead_mb = 128\nevent_loops\n").unwrap();
+    let told = loop {
+        if let Event::Notice { dir: None, fault } = listener.next_event().unwrap().event {
+            break fault;
+        }
+    };
+    assert_eq!(told.code, "settings_invalid");
+    assert!(told.sentence.contains("line 2: this is not TOML"), "{told:?}");
+    let status = world.say("status").ok();
+    assert!(status.err.contains("this is not TOML"), "{status:#?}");
+    assert_eq!(world.client().call(&Status {}).unwrap().engine.budget_bytes, 64 << 20);
+    fs::write(path.trim_end(), "read_ahead_mb = 128\n").unwrap();
+    world.until(|world| world.client().call(&Status {}).unwrap().engine.budget_bytes == 128 << 20);
+    assert!(world.client().call(&Status {}).unwrap().engine.faults.is_empty());
+}
+
+#[test]
+fn a_low_limit_of_open_files_is_raised_as_far_as_it_may_be_and_said_where_that_is_little() {
+    let world = World::new();
+    let mount = |limit: &str| {
+        let mut command = world.command(["mount", "org/model", "m"]);
+        let words: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
+        let program = command.get_program().to_owned();
+        let envs: Vec<_> =
+            command.get_envs().map(|(key, value)| (key.to_owned(), value.map(ToOwned::to_owned))).collect();
+        command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit {limit} && exec \"$@\"")).arg("sh").arg(program).args(words);
+        command.env_clear().current_dir(world.path("")).stdin(Stdio::null());
+        command.envs(envs.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        said(&mut command)
+    };
+    let soft = mount("-S -n 64").ok();
+    assert!(!soft.err.contains("files at once"), "{soft:#?}");
+    let limits = fs::read_to_string(format!("/proc/{}/limits", world.engine_pid())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert!(line.split_whitespace().nth(3).unwrap().parse::<u64>().unwrap() > 64, "{line}");
+    world.say("engine stop").ok();
+    let hard = mount("-n 64");
+    assert!(hard.err.contains("open 64 files at once"), "{hard:#?}");
+}
+
+#[test]
 fn figures_name_the_file_and_who_reads_it() {
     let world = World::new();
     world.say("mount org/model m").ok();
@@ -406,12 +495,33 @@ fn the_doctor_tests_hop_by_hop_and_says_which_one_fails() {
         format!("http://{}", listener.local_addr().unwrap())
     };
     let bad = world.run(["doctor", "--endpoint", &closed]);
-    assert_eq!(bad.code, 1, "{bad:#?}");
+    assert_eq!(bad.code, 5, "the code of what failed: {bad:#?}");
     let mut client = world.client();
-    let hops = client.call(&Doctor { endpoint: Some(closed) }).unwrap().hops;
+    let hops = client.call(&Doctor { endpoint: Some(closed), ..Doctor::default() }).unwrap().hops;
     let failed: Vec<_> = hops.iter().filter(|hop| hop.state == HopState::Failed).map(|hop| &*hop.name).collect();
     assert_eq!(failed, ["the Hub's answer"]);
     assert!(hops.iter().any(|hop| hop.state == HopState::Skipped));
+}
+
+#[test]
+fn the_doctor_tests_the_hub_that_a_mount_would_ask_and_says_where_its_address_is_from() {
+    let world = World::new();
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    world.run(["config", "set", "endpoint", &closed]).ok();
+    let here = world.say("doctor").ok();
+    assert!(here.out.contains(&format!("{}, from HF_ENDPOINT\n", world.hub.endpoint())), "{}", here.out);
+    world.say("mount org/model m").ok();
+
+    let without = |words: &[&str]| said(world.command(words).env_remove("HF_ENDPOINT"));
+    let set = without(&["doctor"]);
+    assert_eq!(set.code, 5, "{set:#?}");
+    assert!(set.out.contains(&format!("{closed}, from the settings\n")), "{}", set.out);
+    assert_eq!(without(&["mount", "org/model", "n"]).code, 5);
+    let named = without(&["doctor", "--endpoint", world.hub.endpoint()]).ok();
+    assert!(named.out.contains("from --endpoint\n"), "{}", named.out);
 }
 
 #[test]

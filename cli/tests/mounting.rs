@@ -9,6 +9,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
+use weightless_hub_sim::net::{Route, rate_limited, stall};
 
 #[test]
 fn mount_prints_the_absolute_path_and_the_files_are_there() {
@@ -156,13 +157,163 @@ fn after_a_killed_engine_the_next_command_says_what_it_cleared_and_brings_the_mo
 
     let said = world.say("mount org/model m").ok();
     for name in ["m", "d"] {
-        let sentence = format!("cleared a dead mount at {}", world.path(name).display());
+        let sentence = format!("found a dead mount at {}", world.path(name).display());
         assert!(said.err.contains(&sentence), "{}", said.err);
     }
     assert_eq!(said.out.trim_end(), world.path("m").to_str().unwrap());
     assert_eq!(fs::read_to_string(world.path("m/new.txt")).unwrap(), "later\n");
-    world.until(|world| world.mounted().len() == 2);
+    world.until(|world| world.status().iter().all(|mount| mount["state"] == "ready"));
     assert_eq!(fs::read_to_string(world.path("d/train.csv")).unwrap(), "a,b\n1,2\n");
+}
+
+#[test]
+fn a_mount_of_a_killed_engine_that_is_unmounted_leaves_no_folder_behind() {
+    let world = World::new();
+    fs::create_dir(world.path("mine")).unwrap();
+    world.say("mount org/model deep/down").ok();
+    world.say("mount datasets/org/data mine").ok();
+    world.kill_engine();
+    let silent = world.hub.network().script().on(Route::Revision).always().run([stall()]);
+    world.say("unmount deep/down").ok();
+    assert!(!world.path("deep").exists(), "{:?}", world.mounted());
+    world.hub.network().script().clear();
+    world.hub.network().release();
+    world.until(|world| world.status().iter().all(|mount| mount["state"] == "ready"));
+    assert_eq!(world.hub.network().script().fired(silent), 0);
+    world.say("unmount mine").ok();
+    assert!(world.path("mine").is_dir(), "a folder of the user's stays");
+
+    let host = Staying::start(&mut world.command(["mount", "org/model", "other", "--foreground"]));
+    let watch = Watch::on(&world.path(&format!("run/weightless/{}.sock", host.child.id())));
+    send(host.child.id().into(), "KILL");
+    watch.until_gone();
+    world.say("unmount other --lazy").ok();
+    assert!(!world.path("other").exists());
+}
+
+#[test]
+fn a_restart_shows_nobody_an_empty_folder_in_the_place_of_a_repo() {
+    let world = World::new();
+    fs::create_dir(world.path("m")).unwrap();
+    world.say("mount org/model m").ok();
+    world.say("mount org/model made").ok();
+    for end in ["restart", "death"] {
+        world.hub.network().script().on(Route::Revision).always().run([stall()]);
+        match end {
+            "restart" => drop(world.say("engine restart").ok()),
+            _ => world.kill_engine(),
+        }
+        assert!(world.status().iter().all(|mount| mount["state"] == "starting"), "{:#?}", world.status());
+        for name in ["m", "made"] {
+            assert!(fs::read_dir(world.path(name)).is_err(), "{end}: {name}");
+        }
+        world.hub.network().script().clear();
+        world.hub.network().release();
+        world.until(|world| world.status().iter().all(|mount| mount["state"] == "ready"));
+        for name in ["m", "made"] {
+            assert_eq!(fs::read_dir(world.path(name)).unwrap().count(), 4, "{end}: {name}");
+        }
+    }
+    world.say("unmount --all").ok();
+    assert!(world.path("m").is_dir() && !world.path("made").exists());
+}
+
+#[test]
+fn an_engine_that_is_stuck_is_said_with_its_process_and_its_log_and_ends_by_force() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let pid = world.engine_pid();
+    send(pid, "STOP");
+    for words in ["engine stop", "engine restart", "mount datasets/org/data d"] {
+        let said = world.say(words);
+        assert_eq!(said.code, 1, "{words}: {said:#?}");
+        for part in [&format!("process {pid}"), "engine.log", "--force"] {
+            assert!(said.err.contains(part), "{words}: {part}: {}", said.err);
+        }
+    }
+    world.say("engine restart --force").ok();
+    assert_ne!(world.engine_pid(), pid);
+    world.until(|world| world.status()[0]["state"] == "ready");
+    assert!(fs::read(world.path("m/config.json")).is_ok());
+
+    send(world.engine_pid(), "STOP");
+    let said = world.say("engine stop --force").ok();
+    assert!(said.err.contains("has ended"), "{}", said.err);
+    assert!(world.mounted().is_empty() && !world.path("m").exists());
+    assert!(world.left("json").is_empty() && world.left("sock").is_empty());
+    assert!(world.status().is_empty());
+}
+
+#[test]
+fn a_mount_that_nobody_waits_for_is_called_off() {
+    let world = World::new();
+    world.hub.network().script().on(Route::Revision).always().run([stall()]);
+    for (words, signal) in [("mount org/model m", "INT"), ("mount org/model@v1", "TERM")] {
+        let mut mount = world.command(words.split(' ')).stderr(Stdio::piped()).spawn().unwrap();
+        world.until(|world| world.status().first().is_some_and(|mount| mount["state"] == "starting"));
+        send(mount.id().into(), signal);
+        let mut err = String::new();
+        mount.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(mount.wait().unwrap().code(), Some(1), "{err}");
+        assert!(err.contains("called off"), "{err}");
+        assert!(world.status().is_empty());
+    }
+    assert!(world.mounted().is_empty() && !world.path("m").exists() && !world.path("Weightless").exists());
+}
+
+#[test]
+fn a_hub_that_asks_to_slow_down_is_waited_for_and_a_long_wait_is_told_with_its_end() {
+    let world = World::new();
+    let script = world.hub.network().script();
+    script.on(Route::Revision).run([rate_limited(1)]);
+    let said = world.say("mount org/model m").ok();
+    assert!(said.err.contains("rate limited until "), "{}", said.err);
+    script.on(Route::Revision).run([rate_limited(1)]);
+    let said = world.say("info org/model").ok();
+    assert!(said.err.contains("rate limited until ") && said.err.contains("; waiting"), "{}", said.err);
+
+    script.clear();
+    let limit = script.on(Route::Revision).always().run([rate_limited(600)]);
+    for words in ["mount org/model n", "ls org/model"] {
+        let said = world.say(words);
+        assert_eq!(said.code, 5, "{said:#?}");
+        let (_, time) = said.sentence().split_once("rate limited until ").unwrap();
+        assert!(time.len() == 5 && time.as_bytes()[2] == b':', "{said:#?}");
+    }
+    // What the engine was told once it asks no more.
+    let asked = script.fired(limit);
+    assert_eq!(world.say("mount org/model n").code, 5);
+    assert_eq!(script.fired(limit), asked);
+}
+
+#[test]
+fn a_command_that_is_started_in_a_mount_is_not_what_keeps_it_busy() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    said(world.command(["unmount", "."]).current_dir(world.path("m"))).ok();
+    assert!(world.mounted().is_empty());
+}
+
+#[test]
+fn names_that_could_drive_a_terminal_are_shown_without_that_and_given_to_programs_as_they_are() {
+    let world = World::new();
+    let name = "m\x1b[31m\u{9b}1m";
+    let said = world.run(["mount", "org/model", name]).ok();
+    assert_eq!(said.out.trim_end(), world.path(name).to_str().unwrap(), "a script gets the path");
+    let has_control = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    let busy = {
+        let _file = File::open(world.path(name).join("config.json")).unwrap();
+        world.run(["unmount", name])
+    };
+    let status = world.say("status").ok();
+    let absent = world.run(["ls", "org/model/\x1b[31m"]);
+    let repo = world.run(["mount", "org/\x1b[31m"]);
+    for said in [&busy, &status, &absent, &repo] {
+        assert!(!has_control(&said.out) && !has_control(&said.err), "{said:?}");
+    }
+    assert_eq!(world.status()[0]["dir"], world.path(name).to_str().unwrap());
+    let gone = world.run(["unmount", name]).ok();
+    assert!(gone.err.contains("m?[31m?1m") && !has_control(&gone.err), "{gone:?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ const NAMES_MAX: u32 = 64;
 ///
 /// # Errors
 /// Those of the file system; the file is then what it was.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = target(path)?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

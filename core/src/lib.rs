@@ -16,12 +16,13 @@
 //! | [`volume`] | what the platform's adapters show: a mount, or the Hub folder |
 //! | [`junk`] | names that desktops look for everywhere |
 //! | [`engine`] | owns all of the above for one process |
+//! | [`durable`] | small files that survive a crash |
 //! | [`accounts`] | who asks: names in a book, tokens in the keychain |
 //! | [`settings`] | the settings file: checked, changed, its defaults and their reasons |
 #![forbid(unsafe_code)]
 
 pub mod accounts;
-mod durable;
+pub mod durable;
 pub mod engine;
 pub mod error;
 pub mod folder;

@@ -9,7 +9,7 @@ mod defaults;
 mod document;
 mod rule;
 
-pub use self::defaults::budget_bytes;
+pub use self::defaults::{budget_bytes, mount_folder};
 use self::document::{Document, NotToml, Version};
 use self::rule::{RULES, Rule};
 use crate::net::{Env, NetConfig, ProxyUrl};
@@ -18,6 +18,8 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 use weightless_control::settings::{Problem, Settings, SettingsReply};
 
 /// A file longer than this is not ours: ten settings take a kilobyte.
@@ -100,13 +102,33 @@ pub struct SettingsFile {
     override_problems: Vec<Problem>,
     /// `HF_ENDPOINT`, else the Hub.
     hub_default: String,
-    /// Bytes that are not TOML, which a person saved while we run, and what is wrong with them. The settings before hold.
-    broken: Option<(Vec<u8>, Problem)>,
+    /// What the file looked like from outside at the last look, and whether it did at the one before.
+    stamp: Option<Stamp>,
+    is_settled: bool,
+    /// What a person made of the file while we run that cannot be read, and what is wrong with it. The settings before hold.
+    broken: Option<Problem>,
     /// File and overrides. Carries the proxy's password.
     real: Settings,
     /// The same without it.
     shown: Settings,
+    /// The same with defaults applied.
+    resolved: Arc<Resolved>,
     problems: Vec<Problem>,
+}
+
+/// A file as the system lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+impl Stamp {
+    /// `None`: it is not there, or not to be seen.
+    fn of(path: &Path) -> Option<Self> {
+        let file = std::fs::metadata(path).ok()?;
+        Some(Stamp { modified: file.modified().ok(), bytes: file.len() })
+    }
 }
 
 impl SettingsFile {
@@ -130,13 +152,16 @@ impl SettingsFile {
         );
         let mut file = SettingsFile {
             path,
-            machine,
             content,
             document,
             overrides,
             override_problems,
             hub_default,
+            stamp: None,
+            is_settled: false,
             broken: None,
+            resolved: Arc::new(resolved(&Settings::default(), &machine)),
+            machine,
             real: Settings::default(),
             shown: Settings::default(),
             problems: Vec::new(),
@@ -151,34 +176,13 @@ impl SettingsFile {
     }
 
     /// Every value, defaults applied. The proxy has its password.
-    pub fn resolved(&self) -> Resolved {
-        let Settings {
-            read_ahead_mb,
-            bandwidth_cap_kb,
-            stall_timeout_ms,
-            event_loops,
-            endpoint,
-            proxy,
-            ca_file,
-            mount_folder,
-            log_level,
-            metrics_port,
-        } = &self.real;
-        let home = self.machine.home.as_deref();
-        Resolved {
-            budget_bytes: read_ahead_mb.map_or_else(|| budget_bytes(self.machine.ram_bytes), |mb| u64::from(mb) << 20),
-            bandwidth_cap_bytes_per_s: bandwidth_cap_kb.map(|kb| u64::from(kb) << 10),
-            stall_ms: stall_timeout_ms.map_or_else(defaults::stall_ms, u64::from),
-            event_loops: event_loops.map_or_else(|| defaults::event_loops(self.machine.cores), usize::from),
-            endpoint: endpoint.clone(),
-            proxy: proxy.as_deref().and_then(|text| ProxyUrl::parse(text).ok()),
-            ca_file: ca_file.as_deref().map(|text| rule::expand(text, home)),
-            mount_folder: mount_folder
-                .as_deref()
-                .map_or_else(|| defaults::mount_folder(home), |text| rule::expand(text, home)),
-            log_level: log_level.clone().unwrap_or_else(|| defaults::LOG_LEVEL.to_owned()),
-            metrics_port: *metrics_port,
-        }
+    pub fn resolved(&self) -> Arc<Resolved> {
+        self.resolved.clone()
+    }
+
+    /// What in the file and the environment has no effect, and why.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
     }
 
     /// The settings as clients see them.
@@ -204,7 +208,7 @@ impl SettingsFile {
         if let Err(error) = self.reload() {
             return one(&self.file_name(), error.to_string());
         }
-        if let Some((_, problem)) = &self.broken {
+        if let Some(problem) = &self.broken {
             return Err(vec![problem.clone()]);
         }
         if let Version::Newer(version) = self.document.version() {
@@ -238,32 +242,38 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Reads the file again; `true` if it is not what it was. By content: two edits within one tick of the file system's clock
-    /// look alike by time, and the file is small.
+    /// Whether the file may have changed since the last look, by its time and length: to be asked often. After a change it is
+    /// `true` once more, since two edits within one tick of the file system's clock look alike.
+    pub fn looks_changed(&mut self) -> bool {
+        let stamp = Stamp::of(&self.path);
+        let is_same = stamp == self.stamp;
+        self.stamp = stamp;
+        !std::mem::replace(&mut self.is_settled, is_same) || !is_same
+    }
+
+    /// Reads the file again; `true` if what it says, or what is wrong with it, is not what it was.
     ///
     /// # Errors
-    /// As [`load`](Self::load), once for each content: the settings before hold, and a problem says so, until the file can be
-    /// read.
+    /// As [`load`](Self::load), once for each thing that is wrong: the settings before hold, and a problem says so, until the
+    /// file can be read.
     pub fn reload(&mut self) -> Result<bool> {
-        let content = read(&self.path)?;
-        if content == self.content {
-            if self.broken.take().is_some() {
-                self.derive();
-            }
-            return Ok(false);
-        }
-        if self.broken.as_ref().is_some_and(|(bytes, _)| Some(bytes) == content.as_ref()) {
-            return Ok(false);
-        }
-        match parse(&self.path, content.as_deref()) {
-            Ok(document) => {
-                (self.content, self.document, self.broken) = (content, document, None);
-                self.derive();
-                Ok(true)
+        let read = read(&self.path).and_then(|content| Ok((parse(&self.path, content.as_deref())?, content)));
+        match read {
+            Ok((document, content)) => {
+                let was_broken = self.broken.take().is_some();
+                let is_new = content != self.content;
+                if is_new || was_broken {
+                    (self.content, self.document) = (content, document);
+                    self.derive();
+                }
+                Ok(is_new || was_broken)
             }
             Err(error) => {
-                let sentence = format!("{error}; what it said before holds");
-                self.broken = Some((content.unwrap_or_default(), problem(&self.file_name(), sentence)));
+                let broken = problem(&self.file_name(), format!("{error}; what it said before holds"));
+                if self.broken.as_ref() == Some(&broken) {
+                    return Ok(false);
+                }
+                self.broken = Some(broken);
                 self.derive();
                 Err(error)
             }
@@ -294,7 +304,7 @@ impl SettingsFile {
     fn derive(&mut self) {
         let mut values = Map::new();
         let mut problems = Vec::new();
-        problems.extend(self.broken.iter().map(|(_, problem)| problem.clone()));
+        problems.extend(self.broken.clone());
         match self.document.version() {
             Version::Known => {}
             Version::Newer(version) => problems.push(problem("version", newer(version))),
@@ -315,6 +325,7 @@ impl SettingsFile {
             debug_assert!(false, "a checked value has the type of its setting: {error}");
             Settings::default()
         });
+        self.resolved = Arc::new(resolved(&self.real, &self.machine));
         self.shown = Settings {
             proxy: self.real.proxy.as_deref().and_then(|text| ProxyUrl::parse(text).ok()).map(|proxy| proxy.shown()),
             ..self.real.clone()
@@ -332,6 +343,37 @@ impl SettingsFile {
 impl fmt::Debug for SettingsFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SettingsFile").field("path", &self.path).field("settings", &self.shown).finish_non_exhaustive()
+    }
+}
+
+/// Every value, defaults applied.
+fn resolved(settings: &Settings, machine: &Machine) -> Resolved {
+    let Settings {
+        read_ahead_mb,
+        bandwidth_cap_kb,
+        stall_timeout_ms,
+        event_loops,
+        endpoint,
+        proxy,
+        ca_file,
+        mount_folder,
+        log_level,
+        metrics_port,
+    } = settings;
+    let home = machine.home.as_deref();
+    Resolved {
+        budget_bytes: read_ahead_mb.map_or_else(|| budget_bytes(machine.ram_bytes), |mb| u64::from(mb) << 20),
+        bandwidth_cap_bytes_per_s: bandwidth_cap_kb.map(|kb| u64::from(kb) << 10),
+        stall_ms: stall_timeout_ms.map_or_else(defaults::stall_ms, u64::from),
+        event_loops: event_loops.map_or_else(|| defaults::event_loops(machine.cores), usize::from),
+        endpoint: endpoint.clone(),
+        proxy: proxy.as_deref().and_then(|text| ProxyUrl::parse(text).ok()),
+        ca_file: ca_file.as_deref().map(|text| rule::expand(text, home)),
+        mount_folder: mount_folder
+            .as_deref()
+            .map_or_else(|| defaults::mount_folder(home), |text| rule::expand(text, home)),
+        log_level: log_level.clone().unwrap_or_else(|| defaults::LOG_LEVEL.to_owned()),
+        metrics_port: *metrics_port,
     }
 }
 

@@ -152,7 +152,11 @@ export type Doctor = {
 /**
  * The Hub to test; the one of the settings without.
  */
-endpoint: string | null, };
+endpoint: string | null, 
+/**
+ * Where the client has this address from, to be said beside it.
+ */
+endpoint_from: string | null, };
 
 /**
  * It was done.
@@ -190,7 +194,11 @@ is_paused: boolean,
 /**
  * Its log file; empty if it logs to the terminal.
  */
-log: string, };
+log: string, 
+/**
+ * What is wrong beyond a single mount, as long as it is: settings that cannot be read, a Hub that asks to slow down.
+ */
+faults: Array<Fault>, };
 
 /**
  * What happened.
@@ -485,6 +493,10 @@ detail: string,
  */
 advice: string, 
 /**
+ * Stable name of what is wrong, as [`Fault`](crate::Fault) has it; empty if nothing.
+ */
+code: string, 
+/**
  * How long it took, in milliseconds.
  */
 took_ms: number, };
@@ -705,7 +717,8 @@ memory_hits: number,
 waiting_reads: number, };
 
 /**
- * Pauses all network, or goes on: meanwhile reads that need it fail at once.
+ * Pauses all network, or goes on. Meanwhile nothing is asked of any Hub: what needs it (content, folders that were not listed,
+ * new mounts, searches) fails at once with `paused`.
  */
 export type Pause = { 
 /**
@@ -764,6 +777,10 @@ revision: string,
  * Full sha of its commit.
  */
 commit: string, 
+/**
+ * When that was made, in seconds since 1970; 0 where the Hub does not say.
+ */
+modified_unix_s: number, 
 /**
  * The folder that a pasted link named; empty for the whole repo.
  */

@@ -3,6 +3,7 @@
 use super::host::Host;
 use crate::exit::Outcome;
 use std::sync::Arc;
+use std::time::Duration;
 use weightless_control::accounts::{AddAccount, ListAccounts, RemoveAccount, UseAccount};
 use weightless_control::message::{Call, Id, Method, Reply, RpcError};
 use weightless_control::repos::{DescribeRepo, GetReadme, ListFolder, Search};
@@ -37,7 +38,7 @@ pub(super) async fn answer(host: &Arc<Host>, id: Id, call: Call) -> Reply {
         Call::DescribeRepo(request) => reply::<DescribeRepo>(id, host.describe(&request).await),
         Call::ListFolder(request) => reply::<ListFolder>(id, host.list_folder(&request).await),
         Call::GetReadme(request) => reply::<GetReadme>(id, host.readme(&request).await),
-        Call::GetStats(GetStats {}) => reply::<GetStats>(id, Ok(host.stats())),
+        Call::GetStats(GetStats {}) => reply::<GetStats>(id, Ok((*host.stats(Duration::ZERO)).clone())),
         Call::Doctor(request) => reply::<Doctor>(id, Ok(host.doctor(&request).await)),
         Call::Diagnose(Diagnose {}) => reply::<Diagnose>(id, Ok(host.diagnostics().await)),
         Call::Stop(request) => reply::<Stop>(id, host.ask_to_stop(&request)),

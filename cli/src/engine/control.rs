@@ -226,8 +226,10 @@ impl Connection {
                     true
                 }
                 Next::Figures => {
-                    let stats = Box::new(self.host.stats());
-                    self.send_event(Event::Stats { stats }).await
+                    // Figures that somebody else was shown a moment ago do as well.
+                    let age_max = self.stream_of_events.as_ref().and_then(|stream| stream.stats.as_ref());
+                    let stats = self.host.stats(age_max.map_or(Duration::ZERO, |ticks| ticks.period() / 2));
+                    self.send_event(Event::Stats { stats: Box::new((*stats).clone()) }).await
                 }
                 Next::End => false,
             };

@@ -3,10 +3,10 @@
 
 use super::blocking;
 use super::host::Host;
+use crate::log;
 use std::fmt::Write;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 use weightless_control::upkeep::Diagnostics;
 
 /// How much of the log's end is shown.
@@ -28,23 +28,14 @@ impl Host {
         for (title, value) in [
             ("status", serde_json::to_string_pretty(&status)),
             ("settings", serde_json::to_string_pretty(&self.settings_reply())),
-            ("figures", serde_json::to_string_pretty(&self.stats())),
+            ("figures", serde_json::to_string_pretty(&*self.stats(Duration::ZERO))),
         ] {
             let _ = writeln!(text, "\n{title}:\n{}", value.unwrap_or_default());
         }
-        let end = blocking(move || end_of(Path::new(&log))).await.ok().flatten();
+        let end = blocking(move || log::tail(Path::new(&log), LOG_BYTES).ok()).await.ok().flatten();
         let _ = writeln!(text, "\nlog:\n{}", end.unwrap_or_else(|| "none".to_owned()));
         Diagnostics { text: redact(&text) }
     }
-}
-
-fn end_of(log: &Path) -> Option<String> {
-    let mut file = File::open(log).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).ok()?;
-    let mut bytes = Vec::new();
-    file.take(LOG_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Takes out what opens something: tokens of the Hub, bearers, the query of every address, user and password of a proxy.

@@ -3,6 +3,7 @@
 use super::blocking;
 use super::host::Host;
 use crate::exit::{Outcome, fault};
+use crate::wanted;
 use std::future::Future;
 use std::time::{Duration, Instant};
 use tokio::net::lookup_host;
@@ -11,12 +12,16 @@ use url::Url;
 use weightless_control::Fault;
 use weightless_control::upkeep::{Checkup, Doctor, Hop, HopState};
 use weightless_core::net::ProxyUrl;
+use weightless_core::{Error, ErrorKind};
 use weightless_platform::driver;
 
 /// A hop that takes longer than this does not work for people.
 const HOP_MS_MAX: u64 = 15_000;
 /// Data of the public Hub comes from hosts of these domains, whatever the endpoint answers from.
 const DATA_HOSTS: [&str; 2] = ["*.hf.co", "*.xethub.hf.co"];
+
+/// What the hop is called that says which Hub is tested.
+const ADDRESS: &str = "address of the Hub";
 
 /// A good hop: what was found, and whether somebody should look all the same.
 struct Found {
@@ -46,6 +51,7 @@ impl Visit {
                 state: HopState::Skipped,
                 detail: "not tested".to_owned(),
                 advice: String::new(),
+                code: String::new(),
                 took_ms: 0,
             });
             return;
@@ -54,16 +60,17 @@ impl Visit {
         let outcome = timeout(Duration::from_millis(HOP_MS_MAX), test)
             .await
             .unwrap_or_else(|_| Err(Fault::new("deadline", format!("no answer within {} s", HOP_MS_MAX / 1000))));
-        let (state, detail, advice) = match outcome {
-            Ok(Found { detail, warning: None }) => (HopState::Ok, detail, String::new()),
-            Ok(Found { detail, warning: Some(advice) }) => (HopState::Warning, detail, advice),
+        let (state, fault) = match outcome {
+            Ok(Found { detail, warning: None }) => (HopState::Ok, Fault::new("", detail)),
+            Ok(Found { detail, warning: Some(advice) }) => (HopState::Warning, Fault::new("", detail).advise(advice)),
             Err(fault) => {
                 self.is_broken = true;
-                (HopState::Failed, fault.sentence, fault.advice)
+                (HopState::Failed, fault)
             }
         };
+        let Fault { code, sentence: detail, advice, .. } = fault;
         let took_ms = begin.elapsed().as_millis() as u64;
-        self.hops.push(Hop { name: name.to_owned(), state, detail, advice, took_ms });
+        self.hops.push(Hop { name: name.to_owned(), state, detail, advice, code, took_ms });
     }
 }
 
@@ -78,11 +85,17 @@ impl Host {
         let net = match self.hubs.net(&resolved, request.endpoint.as_deref()) {
             Ok(net) => net,
             Err(fault) => {
-                visit.hop("address of the Hub", async { Err(fault) }).await;
+                visit.hop(ADDRESS, async { Err(fault) }).await;
                 return Checkup { hops: visit.hops, hosts: Vec::new() };
             }
         };
         let endpoint = net.endpoint().clone();
+        let from = self.endpoint_from(request);
+        visit.hop(ADDRESS, async { Found::good(format!("{}, from {from}", wanted::without_slash(&endpoint))) }).await;
+        if self.is_paused() {
+            let paused = Error::new(ErrorKind::Paused, "").saying("all network is paused");
+            visit.hop("pause", async { Err(fault(paused.advise("weightless resume ends the pause."))) }).await;
+        }
         let proxy = resolved.proxy.as_ref().map(ProxyUrl::shown).or_else(|| proxy_of_environment(&endpoint));
         let direct = proxy.is_none();
         visit
@@ -129,6 +142,23 @@ impl Host {
             hosts.extend(DATA_HOSTS.map(str::to_owned));
         }
         Checkup { hops: visit.hops, hosts }
+    }
+}
+
+impl Host {
+    /// Where the address of the Hub comes from, by the rule that mounts follow.
+    fn endpoint_from(&self, request: &Doctor) -> String {
+        if request.endpoint.is_some() {
+            return request.endpoint_from.clone().unwrap_or_else(|| "who asks".to_owned());
+        }
+        let reply = self.settings_reply();
+        match reply.settings.endpoint {
+            Some(_) if reply.overridden.iter().any(|name| name == "endpoint") => "WEIGHTLESS_ENDPOINT of the engine",
+            Some(_) => "the settings",
+            None if crate::env("HF_ENDPOINT").is_some() => "HF_ENDPOINT of the engine",
+            None => "nowhere: it is the default",
+        }
+        .to_owned()
     }
 }
 

@@ -4,7 +4,7 @@
 use super::host::Host;
 use super::meter::Meter;
 use super::unix_s;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -32,6 +32,8 @@ struct Past {
     total: Meter,
     mounts: HashMap<String, Meter>,
     files: HashMap<(String, u64), OpenFile>,
+    /// What was made of it last, and when.
+    last: Option<(Duration, Arc<Stats>)>,
 }
 
 /// An open file that was seen before.
@@ -74,70 +76,69 @@ impl Figures {
         loop {
             let is_busy = self.watchers.load(Ordering::Relaxed) > 0
                 || host.mounts.hosted().iter().any(|hosted| hosted.mount().open_files() > 0);
-            self.sample(host);
+            self.stats(host, Duration::from_millis(BUSY_LOOK_MS / 2));
             let pause_ms = if is_busy { BUSY_LOOK_MS } else { IDLE_LOOK_MS };
             tokio::time::sleep(Duration::from_millis(pause_ms)).await;
         }
     }
 
-    fn sample(&self, host: &Host) {
+    /// The figures of this moment, or those taken last, if that is not longer ago than `age_max`: all who watch share them.
+    pub(crate) fn stats(&self, host: &Host, age_max: Duration) -> Arc<Stats> {
         let now = self.start.elapsed();
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let Past { total, mounts, files } = &mut *past;
-        if let Ok(stats) = host.engine.reader().stats() {
-            total.sample(now, stats.counts.read_bytes, stats.counts.arrived_bytes);
+        match &past.last {
+            Some((at, stats)) if now.saturating_sub(*at) < age_max => stats.clone(),
+            _ => {
+                let stats = Arc::new(past.take(host, now));
+                past.last = Some((now, stats.clone()));
+                stats
+            }
         }
-        let (mut dirs, mut handles) = (Vec::new(), Vec::new());
+    }
+}
+
+impl Past {
+    /// Looks at every counter once, and remembers it.
+    fn take(&mut self, host: &Host, now: Duration) -> Stats {
+        let (memory, network) = reader_figures(host);
+        if let Ok(stats) = host.engine.reader().stats() {
+            self.total.sample(now, stats.counts.read_bytes, stats.counts.arrived_bytes);
+        }
+        let (mut mounts, mut files) = (Vec::new(), Vec::new());
+        let (mut dirs, mut handles) = (HashSet::new(), HashSet::new());
         for hosted in host.mounts.hosted() {
             let dir = hosted.dir();
             let counters = hosted.mount().counters();
             let delivered = counters.delivered_bytes.load(Ordering::Relaxed);
             let fetched = counters.fetched_bytes.load(Ordering::Relaxed);
-            mounts.entry(dir.clone()).or_default().sample(now, delivered, fetched);
-            for file in hosted.mount().files() {
-                let key = (dir.clone(), file.handle.0);
-                files
-                    .entry(key.clone())
-                    .or_insert_with(|| OpenFile {
-                        meter: Meter::default(),
-                        program: file.opener.and_then(programs::of_thread),
-                    })
-                    .meter
-                    .sample(now, file.delivered_bytes, file.fetched_bytes);
-                handles.push(key);
-            }
-            dirs.push(dir);
-        }
-        mounts.retain(|dir, _| dirs.contains(dir));
-        files.retain(|key, _| handles.contains(key));
-    }
-
-    /// The figures of this moment.
-    pub(crate) fn stats(&self, host: &Host) -> Stats {
-        self.sample(host);
-        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut mounts = Vec::new();
-        let mut files = Vec::new();
-        for hosted in host.mounts.hosted() {
-            let dir = hosted.dir();
+            let meter = self.mounts.entry(dir.clone()).or_default();
+            meter.sample(now, delivered, fetched);
             let open = hosted.mount().files();
             mounts.push(MountStats {
-                traffic: past.mounts.get(&dir).map(Meter::traffic).unwrap_or_default(),
+                traffic: meter.traffic(),
                 open_files: open.len() as u64,
                 waiting: open.iter().find_map(|file| file.waits_for).map(waiting),
                 dir: dir.clone(),
             });
-            files.extend(open.into_iter().map(|file| {
-                let seen = past.files.get(&(dir.clone(), file.handle.0));
-                file_stats(&dir, file, seen)
-            }));
+            for file in open {
+                let key = (dir.clone(), file.handle.0);
+                let seen = self.files.entry(key.clone()).or_insert_with(|| OpenFile {
+                    meter: Meter::default(),
+                    program: file.opener.and_then(programs::of_thread),
+                });
+                seen.meter.sample(now, file.delivered_bytes, file.fetched_bytes);
+                files.push(file_stats(&dir, file, seen));
+                handles.insert(key);
+            }
+            dirs.insert(dir);
         }
+        self.mounts.retain(|dir, _| dirs.contains(dir));
+        self.files.retain(|key, _| handles.contains(key));
         files.sort_by_key(|file| std::cmp::Reverse(file.traffic.delivered_rate_10s));
         files.truncate(FILES_MAX);
-        let (memory, network) = reader_figures(host);
         Stats {
             at_unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
-            total: past.total.traffic(),
+            total: self.total.traffic(),
             memory,
             network,
             mounts,
@@ -146,8 +147,8 @@ impl Figures {
     }
 }
 
-fn file_stats(dir: &str, file: OpenFileStats, seen: Option<&OpenFile>) -> FileStats {
-    let program = seen.and_then(|seen| seen.program.as_ref());
+fn file_stats(dir: &str, file: OpenFileStats, seen: &OpenFile) -> FileStats {
+    let program = seen.program.as_ref();
     FileStats {
         dir: dir.to_owned(),
         path: file.path.to_string(),
@@ -155,7 +156,7 @@ fn file_stats(dir: &str, file: OpenFileStats, seen: Option<&OpenFile>) -> FileSt
         pid: program.map(|program| program.pid).or(file.opener),
         program: program.map(|program| program.name.clone()),
         opened_unix_s: unix_s(file.opened_at),
-        traffic: seen.map(|seen| seen.meter.traffic()).unwrap_or_default(),
+        traffic: seen.meter.traffic(),
         waiting: file.waits_for.map(waiting),
     }
 }

@@ -10,27 +10,33 @@ use super::mounts::{Claim, Mounts, SlotId};
 use super::order::Order;
 use super::place::Place;
 use super::record::Record;
-use super::{Options, unix_s};
+use super::{Options, blocking, unix_s};
 use crate::exit::{Outcome, fault, io_fault};
-use crate::log;
-use std::path::PathBuf;
+use crate::{log, output};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use url::Url;
 use weightless_control::mounts::WEIGHT_MAX;
-use weightless_control::settings::SettingsReply;
+use weightless_control::settings::{Problem, SettingsReply};
+use weightless_control::stats::Stats;
 use weightless_control::upkeep::{Done, Pause, Stop};
 use weightless_control::{
     AddMount, EngineStatus, Event, Fault, MountStatus, Mounted, SetMount, StatusReply, Unmount, UnmountManner,
     Unmounted,
 };
 use weightless_core::engine::{Engine, EngineConfig};
+use weightless_core::folder::HubFolder;
+use weightless_core::hub::Hub;
+use weightless_core::mount::Mount;
 use weightless_core::reader::ReaderConfig;
 use weightless_core::settings::{Resolved, SettingsFile};
+use weightless_core::{Error, ErrorKind};
+use weightless_platform::mounts;
 
 /// How long a mount may take to be made: the Hub's answers with their own retries, and the kernel's.
 const START_MS_MAX: u64 = 60_000;
@@ -47,6 +53,24 @@ pub(crate) struct Adopted {
     cancel: Arc<Notify>,
 }
 
+impl Adopted {
+    /// Where it was mounted, and is to be again.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.order.dir
+    }
+}
+
+/// What the engine leaves on disk, and what of it is there already.
+#[derive(Debug)]
+struct Kept {
+    record: Record,
+    /// Folders that engines before have made, and that no mount has taken over yet.
+    left: Vec<PathBuf>,
+    written: Option<Record>,
+    /// What is wanted at login.
+    login_written: Vec<AddMount>,
+}
+
 /// The engine of a process.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -54,20 +78,23 @@ pub(crate) struct Host {
     pub(super) hubs: Hubs,
     pub(super) mounts: Mounts,
     pub(super) folder: FolderSwitch,
-    pub(super) events: Events,
+    pub(super) events: Arc<Events>,
     pub(super) figures: Figures,
     /// Held for a look or a change, and for the write of a small file; std because never across a wait.
     settings: Mutex<SettingsFile>,
     /// Counts their changes.
     settings_changed: watch::Sender<u64>,
-    /// What is written when mounts come and go; gone once the engine ends, so that its last unmounts are not.
-    record: Mutex<Option<Record>>,
+    /// What is written when mounts come and go; closed once the engine ends, so that its last unmounts are not. Held for a look,
+    /// and for the write of a small file.
+    record: Mutex<Kept>,
+    is_closed: AtomicBool,
     record_path: PathBuf,
     /// Where mounts that are wanted at login are kept; none for an engine that is nobody's but a terminal's.
     login_path: Option<PathBuf>,
     started: SystemTime,
     log: String,
-    is_paused: AtomicBool,
+    /// Whether all network is paused.
+    paused: watch::Sender<bool>,
     pub(super) stop: Notify,
     keeps_mounts: AtomicBool,
 }
@@ -82,7 +109,9 @@ impl Host {
     ) -> Outcome<Arc<Self>> {
         let resolved = settings.resolved();
         log::set_filter(&resolved.log_filter());
-        let hubs = Hubs::new(options.accounts()?, options.who());
+        let events = Arc::new(Events::new());
+        let hubs = Hubs::new(options.accounts()?, options.who(), events.clone());
+        hubs.set_paused(record.is_paused);
         // A configuration that cannot be is told now and not at the first mount.
         hubs.net(&resolved, None)?;
         let config = EngineConfig { reader: reader_config(&resolved) };
@@ -93,16 +122,22 @@ impl Host {
             hubs,
             mounts: Mounts::default(),
             folder: FolderSwitch::new(options.folder_path.clone()),
-            events: Events::new(),
+            events,
             figures: Figures::default(),
             settings: Mutex::new(settings),
             settings_changed: watch::Sender::new(0),
-            record: Mutex::new(Some(record)),
+            paused: watch::Sender::new(record.is_paused),
+            record: Mutex::new(Kept {
+                left: record.made.clone(),
+                record,
+                written: None,
+                login_written: options.login_path.as_deref().and_then(Record::read).unwrap_or_default().mounts,
+            }),
+            is_closed: AtomicBool::new(false),
             record_path: options.record_path.clone(),
             login_path: options.login_path.clone(),
             started: SystemTime::now(),
             log: options.log.as_ref().map(|log| log.to_string_lossy().into_owned()).unwrap_or_default(),
-            is_paused: AtomicBool::new(false),
             stop: Notify::new(),
             keeps_mounts: AtomicBool::new(false),
         }))
@@ -111,19 +146,32 @@ impl Host {
     /// What is mounted.
     pub(crate) fn status(&self) -> StatusReply {
         let stats = self.engine.reader().stats();
+        // Each lock for itself.
+        let (budget_bytes, faults) = (self.budget_bytes(), self.faults());
         StatusReply {
             engine: EngineStatus {
                 pid: std::process::id(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 started_unix_s: unix_s(self.started),
-                budget_bytes: self.settings().resolved().budget_bytes,
+                budget_bytes,
                 held_bytes: stats.map_or(0, |stats| stats.charged_bytes),
                 is_paused: self.is_paused(),
                 log: self.log.clone(),
+                faults,
             },
             folder: self.folder.status(),
             mounts: self.mounts.statuses(),
         }
+    }
+
+    /// What is wrong beyond a single mount.
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = self.events.standing();
+        let problems = self.settings().problems().to_vec();
+        if !problems.is_empty() {
+            faults.push(settings_fault(problems).advise("weightless config shows what holds."));
+        }
+        faults
     }
 
     /// Mounts, or finds that it is mounted.
@@ -149,6 +197,8 @@ impl Host {
                 if self.mounts.release(id) {
                     self.events.tell(Event::MountGone { dir: order.dir.to_string_lossy().into_owned() });
                 }
+                // One that died may have been there, which nobody wants any more.
+                self.clear(order.dir).await;
                 Err(fault)
             }
         }
@@ -164,7 +214,8 @@ impl Host {
         }
     }
 
-    /// Mounts what was adopted; keeps trying while it is wanted.
+    /// Mounts what was adopted; keeps trying while it is wanted. Until then a mount that died stays where it is, and whoever looks
+    /// gets an error: an empty folder would be taken for the repo.
     pub(crate) async fn restore(self: Arc<Self>, Adopted { id, order, cancel }: Adopted) {
         let mut pause_ms = RETRY_MS_MIN;
         while let Err(fault) = self.start(id, order.clone(), &cancel).await {
@@ -172,8 +223,11 @@ impl Host {
             tracing::warn!(dir, code = fault.code, "{fault}");
             self.events.notice(Some(&dir), &fault);
             self.fail(id, fault);
-            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
-            pause_ms = (pause_ms * 2).min(RETRY_MS_MAX);
+            let mut paused = self.paused.subscribe();
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(pause_ms)) => pause_ms = (pause_ms * 2).min(RETRY_MS_MAX),
+                Ok(()) = paused.changed(), if self.is_paused() => {}
+            }
             if !self.mounts.again(id, &cancel) {
                 return;
             }
@@ -220,31 +274,68 @@ impl Host {
         Ok((hosted, notes))
     }
 
+    /// The Hub first, then the folder: while the Hub is asked there is none that could be taken for the repo.
     async fn make(&self, order: Order) -> Outcome<(Hosted, Vec<String>)> {
-        let resolved = self.settings().resolved();
+        let resolved = self.resolved();
         self.folder.settled().await;
         let in_folder = self.in_folder(&order)?;
-        let place = if in_folder.is_none() { Some(Place::prepare(&order.dir)?) } else { None };
         let hub = self.hubs.hub(&self.engine, &resolved, &order).await?;
-        let mount = match &in_folder {
-            Some((folder, path)) => folder.keep(path, order.spec.clone(), &hub).await,
-            None => self.engine.mount(&hub, order.spec.clone()).await,
-        }
-        .map_err(fault)?;
+        let mount = self.open(&hub, &order, in_folder.as_ref()).await.map_err(fault)?;
         if self.is_paused() {
             mount.set_paused(true);
         }
-        let place = match (in_folder, place) {
-            (None, Some(place)) => place,
-            (Some((folder, path)), _) => {
-                let hosted = Hosted::in_folder(order, mount, folder, path, true);
-                let note = kept_in_folder(&hosted);
-                return Ok((hosted, vec![note]));
-            }
-            (None, None) => return Err(Fault::new("internal", "a mount without a place")),
-        };
+        if let Some((folder, path)) = in_folder {
+            let hosted = Hosted::in_folder(order, mount, folder, path, true);
+            let note = kept_in_folder(&hosted);
+            return Ok((hosted, vec![note]));
+        }
         let loops = order.event_loops.map_or(resolved.event_loops, usize::from);
+        let place = self.prepare(&order.dir)?;
         Hosted::start(order, mount, place, loops).await
+    }
+
+    /// Asks the Hub for what is to be mounted. Waits as long as the Hub wants, if there is time for that.
+    async fn open(
+        &self,
+        hub: &Arc<Hub>,
+        order: &Order,
+        in_folder: Option<&(Arc<HubFolder>, String)>,
+    ) -> Result<Arc<Mount>, Error> {
+        let begin = Instant::now();
+        loop {
+            let opened = match in_folder {
+                Some((folder, path)) => folder.keep(path, order.spec.clone(), hub).await,
+                None => self.engine.mount(hub, order.spec.clone()).await,
+            };
+            let error = match opened {
+                Ok(mount) => return Ok(mount),
+                Err(error) => error,
+            };
+            let wait = error.wait_asked().filter(|_| error.kind() == ErrorKind::RateLimited);
+            let Some(wait) = wait.filter(|wait| begin.elapsed() + *wait < Duration::from_millis(START_MS_MAX)) else {
+                return Err(error);
+            };
+            self.events.notice(Some(&order.dir.to_string_lossy()), &fault(error));
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// The folder for a mount, made where it is missing.
+    pub(super) fn prepare(&self, dir: &Path) -> Outcome<Place> {
+        Place::prepare(dir, &mut self.record().left)
+    }
+
+    /// Takes away what an engine before has left at a place that nobody wants mounted any more: a dead mount, and folders that
+    /// were made for it.
+    async fn clear(&self, dir: PathBuf) {
+        let at = dir.clone();
+        match blocking(move || mounts::clear_dead(&at)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(?error, "a dead mount stays"),
+            Err(fault) => tracing::warn!("{fault}"),
+        }
+        drop(Place::inherit(&dir, &mut self.record().left));
+        self.keep();
     }
 
     /// Waits for the end of a mount, whoever ends it.
@@ -269,7 +360,7 @@ impl Host {
         if self.mounts.give_up(&dir) {
             self.events.forget(&dir);
             self.events.tell(Event::MountGone { dir: dir.clone() });
-            self.keep();
+            self.clear(dir.clone().into()).await;
             return Ok(Unmounted { dir });
         }
         let (id, hosted) = self.mounts.at(&dir)?;
@@ -302,10 +393,17 @@ impl Host {
         Ok(hosted.status())
     }
 
-    /// Pauses all network, or goes on.
+    /// Whether all network is paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.paused.borrow()
+    }
+
+    /// Pauses all network, or goes on: neither content nor anything else is asked of any Hub.
     pub(crate) fn pause(&self, request: &Pause) -> Done {
-        if self.is_paused.swap(request.paused, Ordering::Relaxed) != request.paused {
+        if self.paused.send_replace(request.paused) != request.paused {
             tracing::info!(paused = request.paused, "all network");
+            self.hubs.set_paused(request.paused);
+            self.keep();
             for hosted in self.mounts.hosted() {
                 hosted.set_all_paused(request.paused);
             }
@@ -322,22 +420,19 @@ impl Host {
     /// Changes settings, all or none, and lets them take effect.
     pub(crate) fn set_settings(&self, changes: &serde_json::Map<String, serde_json::Value>) -> Outcome<SettingsReply> {
         let mut settings = self.settings();
-        settings.set(changes).map_err(|problems| {
-            let sentences: Vec<String> =
-                problems.iter().map(|problem| format!("{}: {}", problem.setting, problem.sentence)).collect();
-            let mut fault = Fault::new("settings_invalid", sentences.join("; ")).advise("Nothing was changed.");
-            fault.problems = problems;
-            fault
-        })?;
+        settings.set(changes).map_err(|problems| settings_fault(problems).advise("Nothing was changed."))?;
         let reply = settings.reply();
         drop(settings);
         self.apply(&reply)?;
         Ok(reply)
     }
 
-    /// Takes over what somebody wrote into the settings file.
+    /// Takes over what somebody wrote into the settings file. What cannot be read is told to all, and changes nothing.
     pub(crate) fn reload_settings(&self) {
         let mut settings = self.settings();
+        if !settings.looks_changed() {
+            return;
+        }
         let changed = settings.reload();
         let reply = settings.reply();
         drop(settings);
@@ -349,7 +444,12 @@ impl Host {
                 }
             }
             Ok(false) => {}
-            Err(error) => self.events.notice(None, &fault(error)),
+            Err(error) => {
+                let fault = Fault::new("settings_invalid", format!("{error}; what the file said before holds"));
+                tracing::warn!("{fault}");
+                self.events.tell(Event::Notice { dir: None, fault: fault.advise(error.advice()) });
+                self.events.tell(Event::Settings { settings: Box::new(reply) });
+            }
         }
     }
 
@@ -368,7 +468,8 @@ impl Host {
     pub(crate) fn ask_to_stop(&self, request: &Stop) -> Outcome<Done> {
         let open: u64 = self.mounts.statuses().iter().map(|mount| mount.open_files).sum();
         if open > 0 && !request.force {
-            return Err(Fault::new("mount_point_busy", format!("{open} files are open"))
+            let are = if open == 1 { "is" } else { "are" };
+            return Err(Fault::new("mount_point_busy", format!("{} {are} open", output::files(open)))
                 .advise("Close what uses them, or say that it must end all the same: --force."));
         }
         self.keeps_mounts.store(request.keep_mounts, Ordering::Relaxed);
@@ -383,27 +484,31 @@ impl Host {
             self.keep();
         }
         // From here on nothing is written: that mounts go now does not mean that nobody wants them.
-        self.record().take();
-        let ending: Vec<_> = self
-            .mounts
-            .close()
-            .into_iter()
-            .filter(|hosted| !hosted.is_stopping() && !hosted.is_in_folder())
-            .map(|hosted| tokio::spawn(async move { hosted.end().await }))
-            .collect();
+        self.is_closed.store(true, Ordering::Release);
+        let there = self.mounts.close().into_iter();
+        let there = there.filter(|hosted| !hosted.is_stopping() && !hosted.is_in_folder());
+        if keeps_mounts {
+            there.for_each(|hosted| hosted.abandon());
+            self.abandon_folder();
+            self.engine.shut_down();
+            return;
+        }
+        let ending: Vec<_> = there.map(|hosted| tokio::spawn(async move { hosted.end().await })).collect();
         for end in ending {
             let _ = end.await;
         }
         self.close_folder().await;
         self.engine.shut_down();
-        if !keeps_mounts {
-            super::record::remove(&self.record_path);
+        super::record::remove(&self.record_path);
+        let mut kept = self.record();
+        while let Some(dir) = kept.left.last().cloned() {
+            drop(Place::inherit(&dir, &mut kept.left));
         }
     }
 
-    /// The figures of this moment.
-    pub(crate) fn stats(&self) -> weightless_control::stats::Stats {
-        self.figures.stats(self)
+    /// The figures of this moment, or those of a moment that is not longer ago than `age_max`.
+    pub(crate) fn stats(&self, age_max: Duration) -> Arc<Stats> {
+        self.figures.stats(self, age_max)
     }
 
     /// Memory for file content.
@@ -412,7 +517,7 @@ impl Host {
     }
 
     /// The settings as they hold now.
-    pub(super) fn resolved(&self) -> Resolved {
+    pub(super) fn resolved(&self) -> Arc<Resolved> {
         self.settings().resolved()
     }
 
@@ -422,7 +527,7 @@ impl Host {
     }
 
     /// The Hub of the settings, asked as the default account; for questions that need no mount.
-    pub(super) async fn default_hub(&self, endpoint: Option<&str>) -> Outcome<Arc<weightless_core::hub::Hub>> {
+    pub(super) async fn default_hub(&self, endpoint: Option<&str>) -> Outcome<Arc<Hub>> {
         let resolved = self.resolved();
         self.hubs.default_hub(&self.engine, &resolved, endpoint).await
     }
@@ -438,39 +543,51 @@ impl Host {
         self.keep();
     }
 
-    /// Whether all network is paused.
-    pub(super) fn is_paused(&self) -> bool {
-        self.is_paused.load(Ordering::Relaxed)
-    }
-
     /// Whether the engine is ending: what goes now is not unwanted.
     pub(super) fn is_closing(&self) -> bool {
-        self.record().is_none()
+        self.is_closed.load(Ordering::Acquire)
     }
 
     pub(super) fn tell_mount(&self, status: &MountStatus) {
         self.events.tell(Event::Mount { mount: Box::new(status.clone()) });
     }
 
-    /// Writes down what is mounted.
+    /// Writes down what is mounted, where that is not what the disk says already.
     pub(super) fn keep(&self) {
-        let mut record = self.record();
-        let Some(record) = record.as_mut() else { return };
-        record.mounts = self.mounts.wanted(false);
-        record.folder = self.folder.dir().map(|dir| dir.to_string_lossy().into_owned());
-        let written = record.write(&self.record_path).map_err(|error| io_fault(self.record_path.display(), &error));
-        let login = self.login_path.as_ref().map(|path| {
-            let login = Record { mounts: self.mounts.wanted(true), ..Record::default() };
-            login.write(path).map_err(|error| io_fault(path.display(), &error))
-        });
-        for fault in [Some(written), login].into_iter().flatten().filter_map(Result::err) {
+        let mut kept = self.record();
+        if self.is_closing() {
+            return;
+        }
+        kept.record.mounts = self.mounts.wanted(false);
+        kept.record.folder = self.folder.dir().map(|dir| dir.to_string_lossy().into_owned());
+        kept.record.made = self.mounts.made();
+        let left = kept.left.clone();
+        kept.record.made.extend(left.into_iter().chain(self.folder.made()));
+        kept.record.is_paused = self.is_paused();
+        let mut written = Ok(());
+        if kept.written.as_ref() != Some(&kept.record) {
+            written =
+                kept.record.write(&self.record_path).map_err(|error| io_fault(self.record_path.display(), &error));
+            kept.written = written.is_ok().then(|| kept.record.clone());
+        }
+        let login = self.mounts.wanted(true);
+        let mut login_written = Ok(());
+        if let Some(path) = self.login_path.as_ref().filter(|_| login != kept.login_written) {
+            let record = Record { mounts: login.clone(), ..Record::default() };
+            login_written = record.write(path).map_err(|error| io_fault(path.display(), &error));
+            if login_written.is_ok() {
+                kept.login_written = login;
+            }
+        }
+        drop(kept);
+        for fault in [written, login_written].into_iter().filter_map(Result::err) {
             tracing::warn!("{fault}");
             self.events.notice(None, &fault);
         }
         self.keep_folder();
     }
 
-    fn record(&self) -> MutexGuard<'_, Option<Record>> {
+    fn record(&self) -> MutexGuard<'_, Kept> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -485,6 +602,15 @@ fn kept_in_folder(hosted: &Hosted) -> String {
         "{} is in the Hub folder, so it is there under its name; it stays listed until it is unmounted",
         hosted.order().title()
     )
+}
+
+/// All that is wrong with settings, as one sentence and one by one.
+fn settings_fault(problems: Vec<Problem>) -> Fault {
+    let sentences: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.setting, problem.sentence)).collect();
+    let mut fault = Fault::new("settings_invalid", sentences.join("; "));
+    fault.problems = problems;
+    fault
 }
 
 /// What the reader is told.

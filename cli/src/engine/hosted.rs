@@ -5,7 +5,7 @@ use super::place::Place;
 use super::{blocking, unix_s};
 use crate::exit::{Outcome, fault};
 use crate::output;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -61,12 +61,15 @@ impl Hosted {
         loops: usize,
     ) -> Outcome<(Self, Vec<String>)> {
         let options = MountOptions { threads: loops, ..MountOptions::default() };
-        let os = {
-            let (mount, dir) = (mount.clone(), place.dir().to_owned());
+        let (os, place) = {
+            let mount = mount.clone();
             let source = MountSource::of(&mount);
-            blocking(move || driver::check().and_then(|()| OsMount::start(mount, &source, &dir, &options)))
-                .await?
-                .map_err(fault)?
+            // Both come back together: if nobody waits for them any more, the mount goes first and then its folder.
+            let start = move || {
+                driver::check()?;
+                Ok::<_, Error>((OsMount::start(mount, &source, place.dir(), &options)?, place))
+            };
+            blocking(start).await?.map_err(fault)?
         };
         let cleared = (os.cleared() > 0).then(|| format!("cleared a dead mount at {}", order.dir.display()));
         let hosted = Hosted::new(order, mount, Way::Alone { os, place: Mutex::new(Some(place)) }, true);
@@ -239,6 +242,19 @@ impl Hosted {
         if let Err(fault) = self.unmount(UnmountManner::Force).await {
             tracing::error!(code = fault.code, dir = self.dir(), "the mount stays");
         }
+    }
+
+    /// Leaves the mount to the next engine: it is dead as soon as this process is gone, so that nobody takes an empty folder for
+    /// the repo meanwhile, and the next engine puts a live one in its place. Only for a process that is about to end.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        std::mem::forget(self.clone());
+    }
+
+    /// The folders that were made for it.
+    pub(crate) fn made(&self) -> Vec<PathBuf> {
+        let Way::Alone { place, .. } = &self.way else { return Vec::new() };
+        let place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(|place| place.made().to_vec()).unwrap_or_default()
     }
 
     /// The mount is over: what was made for it goes.

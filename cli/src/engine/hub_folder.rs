@@ -103,6 +103,13 @@ impl FolderSwitch {
         self.on().as_ref().map(|on| on.order.dir.clone())
     }
 
+    /// The folders that were made for it.
+    pub(crate) fn made(&self) -> Vec<PathBuf> {
+        let Some(live) = self.live() else { return Vec::new() };
+        let place = live.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(|place| place.made().to_vec()).unwrap_or_default()
+    }
+
     /// What is to be told of it.
     pub(crate) fn status(&self) -> Option<FolderStatus> {
         let on = self.on();
@@ -249,7 +256,7 @@ impl Host {
         let resolved = self.resolved();
         let now = self.folder.on().as_ref().map(|on| (on.order.clone(), on.recent.clone()));
         let (now, mut recent) = now.map_or((None, Vec::new()), |(order, recent)| (Some(order), recent));
-        let dir = now.as_ref().map_or(resolved.mount_folder, |on| on.dir.clone());
+        let dir = now.as_ref().map_or_else(|| resolved.mount_folder.clone(), |on| on.dir.clone());
         let order = FolderOrder::read(request, &dir, &self.endpoint()?, self.hubs.default_who())?;
         if let Some(live) = self.folder.live() {
             if now.as_ref() == Some(&order) {
@@ -314,7 +321,7 @@ impl Host {
                 hosted.dir()
             )));
         }
-        let place = Place::prepare(&order.dir)?;
+        let place = self.prepare(&order.dir)?;
         let volume = self.engine.folder(self.folder_config(&order, recent.clone()));
         // The kernel may ask before we hear that it is mounted.
         let starting = State::Starting(Some(volume.clone()));
@@ -405,6 +412,11 @@ impl Host {
         if let Err(error) = live.os.unmount_lazily().await {
             tracing::error!(?error, "the Hub folder stays");
         }
+    }
+
+    /// Leaves the Hub folder to the next engine, as [`Hosted::abandon`] does a mount. Only for a process that is about to end.
+    pub(crate) fn abandon_folder(&self) {
+        std::mem::forget(self.folder.live());
     }
 
     /// `dir` is the Hub folder: it is turned off.

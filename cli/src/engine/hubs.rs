@@ -1,18 +1,21 @@
 //! The Hubs that mounts come from, one for each address and asker: mounts of one account share its connections and its
 //! patience. Finds tokens, keeps none on disk.
 
+use super::events::Events;
 use super::order::{Order, Who};
 use crate::exit::{Outcome, fault};
 use crate::{env, wanted};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use weightless_control::accounts::{Account, Accounts, AddAccount, RemoveAccount, UseAccount};
 use weightless_core::Result;
 use weightless_core::accounts::AccountBook;
 use weightless_core::engine::Engine;
 use weightless_core::hub::Hub;
-use weightless_core::net::NetConfig;
+use weightless_core::net::{NetConfig, Switch};
 use weightless_core::settings::Resolved;
 use weightless_core::token::Token;
+use weightless_core::{Error, ErrorKind};
 
 /// All Hubs of this engine.
 #[derive(Debug)]
@@ -23,6 +26,9 @@ pub(crate) struct Hubs {
     accounts: tokio::sync::Mutex<AccountBook>,
     /// Who asks where nobody is named.
     who: Who,
+    /// Whether anybody may be asked.
+    switch: Switch,
+    events: Arc<Events>,
 }
 
 #[derive(Debug)]
@@ -33,13 +39,32 @@ struct Made {
 }
 
 impl Hubs {
-    pub(crate) fn new(accounts: AccountBook, who: Who) -> Self {
-        Hubs { made: Mutex::default(), accounts: tokio::sync::Mutex::new(accounts), who }
+    pub(crate) fn new(accounts: AccountBook, who: Who, events: Arc<Events>) -> Self {
+        Hubs {
+            made: Mutex::default(),
+            accounts: tokio::sync::Mutex::new(accounts),
+            who,
+            switch: Switch::default(),
+            events,
+        }
+    }
+
+    /// From now on nothing is asked of any Hub, or again.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.switch.set_paused(paused);
     }
 
     /// How the network is reached, with the Hub at `endpoint` or that of the settings.
     pub(crate) fn net(&self, resolved: &Resolved, endpoint: Option<&str>) -> Outcome<NetConfig> {
-        net(resolved, endpoint).map_err(fault)
+        self.reach(resolved, endpoint).map_err(fault)
+    }
+
+    fn reach(&self, resolved: &Resolved, endpoint: Option<&str>) -> Result<NetConfig> {
+        let net = match endpoint {
+            Some(endpoint) => Resolved { endpoint: Some(endpoint.to_owned()), ..resolved.clone() }.net(&env),
+            None => resolved.net(&env),
+        };
+        Ok(net?.with_switch(&self.switch))
     }
 
     /// The order, asked by who asks here by default.
@@ -82,7 +107,9 @@ impl Hubs {
             engine.set_token(&hub, token);
             return Ok(hub);
         }
-        let hub = Arc::new(Hub::new(net(resolved, Some(endpoint))?, token)?);
+        let hub = Hub::new(self.reach(resolved, Some(endpoint))?, token)?;
+        let (events, host) = (self.events.clone(), hub.config().endpoint().host_str().unwrap_or_default().to_owned());
+        let hub = Arc::new(hub.telling(move |wait| tell_of_wait(&events, &host, wait)));
         let mut made = self.made();
         made.retain(|made| Arc::strong_count(&made.hub) > 1);
         made.push(Made { endpoint: endpoint.to_owned(), who: who.clone(), hub: hub.clone() });
@@ -163,9 +190,13 @@ impl Hubs {
     }
 }
 
-fn net(resolved: &Resolved, endpoint: Option<&str>) -> Result<NetConfig> {
-    match endpoint {
-        Some(endpoint) => Resolved { endpoint: Some(endpoint.to_owned()), ..resolved.clone() }.net(&env),
-        None => resolved.net(&env),
-    }
+/// The Hub asked to slow down: said until that is over.
+fn tell_of_wait(events: &Arc<Events>, host: &str, wait: Duration) {
+    let error = Error::new(ErrorKind::RateLimited, host).wait(wait);
+    events.notice(None, &fault(error));
+    let events = events.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(wait).await;
+        events.over(ErrorKind::RateLimited.row().code);
+    });
 }

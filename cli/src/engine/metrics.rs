@@ -10,8 +10,12 @@ use axum::routing::get;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use weightless_control::stats::Stats;
+
+/// Who asks more often gets the same figures again.
+const AGE_MAX: Duration = Duration::from_millis(500);
 
 /// Serves as long as the setting stays as it is, and follows its changes; never resolves.
 pub(super) async fn run(host: &Arc<Host>) {
@@ -37,8 +41,9 @@ async fn serve(host: &Arc<Host>, port: Option<u16>) {
         }
     };
     let asked = host.clone();
-    let answer =
-        move || async move { ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text(&asked.stats())).into_response() };
+    let answer = move || async move {
+        ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text(&asked.stats(AGE_MAX))).into_response()
+    };
     let router = Router::new().route("/metrics", get(answer));
     if let Err(error) = axum::serve(listener, router).await {
         tracing::warn!(%error, "figures are not served any more");

@@ -4,7 +4,7 @@
 use super::hosted::Hosted;
 use super::order::Order;
 use crate::exit::{Outcome, fault_of};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use weightless_control::{AddMount, Fault, MountState, MountStatus};
@@ -228,6 +228,11 @@ impl Mounts {
         let slots = self.slots();
         let orders = slots.list.iter().filter(|slot| !slot.is_stopping() && slot.is_kept()).map(Slot::order);
         orders.filter(|order| order.at_login || !only_at_login).map(|order| order.request()).collect()
+    }
+
+    /// Folders that were made for what is mounted.
+    pub(crate) fn made(&self) -> Vec<PathBuf> {
+        self.hosted().iter().flat_map(|hosted| hosted.made()).collect()
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {

@@ -18,8 +18,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes `dir` and its parents where they are missing. `dir` may be a dead mount: it exists, whatever `stat` says of it.
-    pub(crate) fn prepare(dir: &Path) -> Outcome<Self> {
+    /// Makes `dir` and its parents where they are missing. `dir` may be a dead mount: it exists, whatever `stat` says of it. What
+    /// of `left` leads there, which engines before have made, is taken over.
+    pub(crate) fn prepare(dir: &Path, left: &mut Vec<PathBuf>) -> Outcome<Self> {
         let mut missing = Vec::new();
         for at in dir.ancestors() {
             match fs::symlink_metadata(at) {
@@ -29,7 +30,7 @@ impl Place {
                 Err(error) => return Err(unusable(dir, &error)),
             }
         }
-        let mut place = Place { dir: dir.to_owned(), made: Vec::new() };
+        let mut place = Place::inherit(dir, left);
         for at in missing.into_iter().rev() {
             match fs::create_dir(&at) {
                 Ok(()) => place.made.insert(0, at),
@@ -39,6 +40,18 @@ impl Place {
             }
         }
         Ok(place)
+    }
+
+    /// A place where nothing is mounted any more: what of `left` leads there goes with it.
+    pub(crate) fn inherit(dir: &Path, left: &mut Vec<PathBuf>) -> Self {
+        let mut made: Vec<PathBuf> = left.extract_if(.., |at| dir.starts_with(at)).collect();
+        made.sort_unstable_by_key(|at| std::cmp::Reverse(at.components().count()));
+        Place { dir: dir.to_owned(), made }
+    }
+
+    /// The folders that are ours to remove.
+    pub(crate) fn made(&self) -> &[PathBuf] {
+        &self.made
     }
 
     /// Where.
@@ -71,16 +84,17 @@ mod tests {
     fn folders_that_were_made_go_again_and_others_stay() {
         let temp = tempfile::tempdir().unwrap();
         let deep = temp.path().join("a/b/c");
-        let place = Place::prepare(&deep).unwrap();
+        let prepare = |dir: &Path| Place::prepare(dir, &mut Vec::new());
+        let place = prepare(&deep).unwrap();
         assert!(deep.is_dir());
         drop(place);
         assert!(!temp.path().join("a").exists());
 
         fs::create_dir(temp.path().join("a")).unwrap();
-        drop(Place::prepare(&deep).unwrap());
+        drop(prepare(&deep).unwrap());
         assert!(temp.path().join("a").is_dir());
 
-        let place = Place::prepare(&deep).unwrap();
+        let place = prepare(&deep).unwrap();
         fs::write(temp.path().join("a/b/file"), "").unwrap();
         drop(place);
         assert!(temp.path().join("a/b/file").exists());
@@ -88,13 +102,29 @@ mod tests {
     }
 
     #[test]
+    fn folders_that_an_engine_before_has_made_are_taken_over() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        fs::create_dir_all(at("a/b/c")).unwrap();
+        fs::create_dir_all(at("other")).unwrap();
+        let mut left = vec![at("a/b"), at("other"), at("a/b/c")];
+        let place = Place::prepare(&at("a/b/c"), &mut left).unwrap();
+        assert_eq!((place.made(), &left), (&[at("a/b/c"), at("a/b")][..], &vec![at("other")]));
+        drop(place);
+        assert!(at("a").is_dir() && !at("a/b").exists() && at("other").is_dir());
+        drop(Place::inherit(&at("other"), &mut left));
+        assert!(!at("other").exists() && left.is_empty());
+    }
+
+    #[test]
     fn a_folder_that_cannot_be_made_is_no_mount_point_and_leaves_nothing() {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join("file"), "").unwrap();
-        let fault = Place::prepare(&temp.path().join("file/x")).map(|_| ()).unwrap_err();
+        let prepare = |dir: &Path| Place::prepare(dir, &mut Vec::new());
+        let fault = prepare(&temp.path().join("file/x")).map(|_| ()).unwrap_err();
         assert_eq!(fault.code, "mount_point_invalid");
         let long = temp.path().join("made").join("x".repeat(300));
-        assert!(Place::prepare(&long).is_err());
+        assert!(prepare(&long).is_err());
         assert!(!temp.path().join("made").exists());
     }
 }

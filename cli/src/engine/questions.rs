@@ -2,8 +2,10 @@
 //! content.
 
 use super::host::Host;
+use super::unix_s;
 use crate::exit::{Outcome, fault};
 use crate::{paths, wanted};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use weightless_control::repos::{
@@ -22,56 +24,66 @@ const COUNTED_PAGES_MAX: usize = 10;
 /// A README longer than this is cut; with every byte escaped it still fits into a message.
 const README_BYTES_MAX: usize = 128 << 10;
 
+/// Searches repos by name.
+pub(crate) async fn search(hub: &Hub, request: Search) -> Outcome<Found> {
+    let search = people::Search {
+        kind: kind(request.kind),
+        words: request.words,
+        author: request.author,
+        sort: people::SearchSort::default(),
+        limit: (request.limit.unwrap_or(HITS) as usize).min(SEARCH_HITS_MAX),
+    };
+    let hits = hub.search(&search).await.map_err(fault)?;
+    let repos = hits.into_iter().map(|hit| RepoHit {
+        repo: hit.repo.to_string(),
+        kind: request.kind,
+        downloads: hit.downloads,
+        likes: hit.likes,
+        licence: hit.licence,
+        gated: hit.gated,
+        private: hit.private,
+        modified_unix_s: hit.modified.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
+    });
+    Ok(Found { repos: repos.collect() })
+}
+
+/// What a repo is; by default it would be mounted in `folder`.
+pub(crate) async fn describe(hub: &Hub, spec: &RepoSpec, folder: &Path) -> Outcome<RepoDescription> {
+    let commit = hub.commit(&spec.repo, wanted::revision(spec)).await.map_err(fault)?;
+    let subfolder = spec.path.clone().unwrap_or_default();
+    let (counted, refs) = tokio::join!(count(hub, &commit, &subfolder), hub.refs(&commit.repo));
+    let (files, bytes, is_complete) = counted?;
+    let refs = refs.map_err(fault)?;
+    let mut branches: Vec<String> = refs.branches.into_iter().map(|branch| branch.name).collect();
+    branches.sort_by_key(|name| name != "main");
+    Ok(RepoDescription {
+        repo: commit.repo.to_string(),
+        kind: shown_kind(commit.repo.kind),
+        revision: wanted::revision(spec).to_owned(),
+        commit: commit.sha.to_string(),
+        modified_unix_s: unix_s(commit.modified),
+        subfolder,
+        files,
+        bytes,
+        is_complete,
+        gated: commit.gated,
+        page: hub.page(&commit.repo),
+        branches,
+        tags: refs.tags.into_iter().map(|tag| tag.name).collect(),
+        default_dir: folder.join(paths::place(spec)).to_string_lossy().into_owned(),
+    })
+}
+
 impl Host {
     /// Searches repos by name.
     pub(super) async fn search(&self, request: Search) -> Outcome<Found> {
-        let hub = self.default_hub(None).await?;
-        let search = people::Search {
-            kind: kind(request.kind),
-            words: request.words,
-            author: request.author,
-            sort: people::SearchSort::default(),
-            limit: (request.limit.unwrap_or(HITS) as usize).min(SEARCH_HITS_MAX),
-        };
-        let hits = hub.search(&search).await.map_err(fault)?;
-        let repos = hits.into_iter().map(|hit| RepoHit {
-            repo: hit.repo.to_string(),
-            kind: request.kind,
-            downloads: hit.downloads,
-            likes: hit.likes,
-            licence: hit.licence,
-            gated: hit.gated,
-            private: hit.private,
-            modified_unix_s: hit.modified.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
-        });
-        Ok(Found { repos: repos.collect() })
+        search(&*self.default_hub(None).await?, request).await
     }
 
     /// What a repo is.
     pub(super) async fn describe(&self, request: &DescribeRepo) -> Outcome<RepoDescription> {
         let (hub, spec) = self.asked(&request.repo, request.revision.as_deref()).await?;
-        let commit = hub.commit(&spec.repo, wanted::revision(&spec)).await.map_err(fault)?;
-        let subfolder = spec.path.clone().unwrap_or_default();
-        let (counted, refs) = tokio::join!(count(&hub, &commit, &subfolder), hub.refs(&commit.repo));
-        let (files, bytes, is_complete) = counted?;
-        let refs = refs.map_err(fault)?;
-        let mut branches: Vec<String> = refs.branches.into_iter().map(|branch| branch.name).collect();
-        branches.sort_by_key(|name| name != "main");
-        Ok(RepoDescription {
-            repo: commit.repo.to_string(),
-            kind: shown_kind(commit.repo.kind),
-            revision: wanted::revision(&spec).to_owned(),
-            commit: commit.sha.to_string(),
-            subfolder,
-            files,
-            bytes,
-            is_complete,
-            gated: commit.gated,
-            page: hub.page(&commit.repo),
-            branches,
-            tags: refs.tags.into_iter().map(|tag| tag.name).collect(),
-            default_dir: self.resolved().mount_folder.join(paths::place(&spec)).to_string_lossy().into_owned(),
-        })
+        describe(&hub, &spec, &self.resolved().mount_folder).await
     }
 
     /// One folder of a repo.

@@ -4,9 +4,10 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use weightless_control::{AddMount, MESSAGE_BYTES_MAX};
+use weightless_core::durable;
 
 /// An engine that died this often within [`DEATHS_S`] mounts nothing by itself any more: what it mounts may be what kills it.
 const DEATHS_MAX: usize = 3;
@@ -25,15 +26,20 @@ pub(crate) struct Record {
     pub(crate) mounts: Vec<AddMount>,
     /// Where the Hub folder is, while it is on.
     pub(crate) folder: Option<String>,
+    /// Folders that were made to be mount points, or to lead to one: to be removed when nothing is mounted there any more.
+    pub(crate) made: Vec<PathBuf>,
+    /// Whether all network is paused.
+    pub(crate) is_paused: bool,
 }
 
 impl Record {
     /// The record of an engine that starts now, after one that left `last`.
     pub(crate) fn after(last: Option<&Record>, pid: u32, now_unix_s: u64) -> Self {
-        let mut starts: Vec<u64> = last.map(|last| last.starts_unix_s.clone()).unwrap_or_default();
+        let last = last.cloned().unwrap_or_default();
+        let mut starts = last.starts_unix_s;
         starts.retain(|start| now_unix_s.saturating_sub(*start) < DEATHS_S);
         starts.push(now_unix_s);
-        Record { pid, starts_unix_s: starts, ..Record::default() }
+        Record { pid, starts_unix_s: starts, made: last.made, is_paused: last.is_paused, ..Record::default() }
     }
 
     /// Whether engines died so often that this one should not mount again by itself.
@@ -64,11 +70,7 @@ impl Record {
 
 /// Writes a small file; it is there whole or not at all.
 pub(crate) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let unfinished = path.with_extension("part");
-    let mut file = fs::File::create(&unfinished)?;
-    file.write_all(&serde_json::to_vec(value)?)?;
-    file.sync_data()?;
-    fs::rename(&unfinished, path)
+    durable::replace(path, &serde_json::to_vec(value)?)
 }
 
 /// Reads a small file; `None` if there is none, or none that makes sense.
@@ -96,6 +98,7 @@ pub(crate) fn remove(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_other_files_are_passed_over() {
@@ -104,9 +107,11 @@ mod tests {
         fs::create_dir(temp.path().join("2.json")).unwrap();
         let path = temp.path().join("engine.json");
         let mount = AddMount { repo: "a/b".into(), dir: Some("/m".into()), ..AddMount::default() };
-        let record = Record { pid: 7, starts_unix_s: vec![1], mounts: vec![mount], folder: Some("/f".into()) };
+        let (made, folder) = (vec!["/m".into()], Some("/f".into()));
+        let record = Record { pid: 7, starts_unix_s: vec![1], mounts: vec![mount], folder, made, is_paused: true };
         assert!(!record.is_empty() && record.dirs().eq(["/m", "/f"]));
         record.write(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(all(temp.path()).unwrap(), [(path.clone(), record)]);
         remove(&path);
         assert_eq!(all(temp.path()).unwrap(), []);

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Outcome {
         Some(ConfigVerb::Unset { names }) => {
             ask(&SetSettings { changes: names.iter().map(|name| (name.clone(), Value::Null)).collect() })?;
         }
-        Some(ConfigVerb::Path) => output::line(paths::settings_file()?.display()),
+        Some(ConfigVerb::Path) => output::exact(paths::settings_file()?.display()),
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn get(reply: &SettingsReply, name: &str, format: Format) -> Outcome {
     let value = now.get(name).or(default.get(name)).cloned().unwrap_or_default();
     match format {
         Format::Json => output::json(&value),
-        Format::Text => output::line(plain(&value)),
+        Format::Text => output::exact(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ fn tell(started: &Mounted, endpoint: &str) {
     }
     let dir = &started.mount.dir;
     let weightless = own_name();
-    output::line(dir);
+    output::exact(dir);
     output::note(format_args!(
         "
 {REPO} is a folder now: nothing was downloaded, and only what is read will be.

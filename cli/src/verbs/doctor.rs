@@ -3,18 +3,20 @@
 use crate::args::DoctorArgs;
 use crate::exit::Outcome;
 use crate::output::{self, Format};
-use crate::processes;
+use crate::{processes, wanted};
 use std::time::Duration;
 use weightless_control::upkeep::{Checkup, Doctor, HopState};
 use weightless_control::{ClientError, Fault};
 
-/// Every hop has its own bound; there are six.
-const DOCTOR_MS_MAX: u64 = 100_000;
+/// Every hop has its own bound; there are seven.
+const DOCTOR_MS_MAX: u64 = 120_000;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     let mut client = processes::engine(Duration::from_millis(DOCTOR_MS_MAX))?;
     let waiting = output::Waiting::start("testing the way to the Hub".to_owned());
-    let checkup = client.call(&Doctor { endpoint: args.endpoint.clone() }).map_err(ClientError::into_fault);
+    let (endpoint, endpoint_from) = wanted::named_endpoint(args.endpoint.as_deref())?.unzip();
+    let request = Doctor { endpoint, endpoint_from: endpoint_from.map(str::to_owned) };
+    let checkup = client.call(&request).map_err(ClientError::into_fault);
     waiting.end();
     let checkup = checkup?;
     match Format::of(args.json) {
@@ -22,7 +24,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         Format::Text => text(&checkup).iter().for_each(output::line),
     }
     match checkup.hops.iter().find(|hop| hop.state == HopState::Failed) {
-        Some(hop) => Err(Fault::new("doctor", format!("{}: {}", hop.name, hop.detail)).advise(hop.advice.clone())),
+        // The exit code is that of what failed.
+        Some(hop) => Err(Fault::new(&*hop.code, format!("{}: {}", hop.name, hop.detail)).advise(hop.advice.clone())),
         None => Ok(()),
     }
 }

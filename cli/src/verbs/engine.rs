@@ -6,8 +6,7 @@ use crate::engine::ready::{self, Report};
 use crate::engine::{self, Options};
 use crate::exit::{Outcome, io_fault};
 use crate::{log, output, paths, processes};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::time::Duration;
 use weightless_control::upkeep::{Diagnose, Stop};
 use weightless_control::{ClientError, Fault};
@@ -85,12 +84,23 @@ fn live(announce: impl FnOnce(Vec<String>) -> Outcome) -> Outcome {
     }
 }
 
+/// Ends the engine as it is asked to; by force also one that does not answer, or does not end.
 fn stop(force: bool, keep_mounts: bool) -> Outcome {
-    let limit = Duration::from_millis(STOP_MS_MAX);
-    let Some(mut client) = processes::engine_if_needed(limit)? else {
-        output::note("No engine runs.");
-        return Ok(());
+    let ended = match ask_to_stop(force, keep_mounts) {
+        Err(fault) if fault.code == "silent" && force => {
+            output::note(format_args!("{fault}; ending it"));
+            processes::end_unanswering(keep_mounts)?
+        }
+        outcome => outcome?,
     };
+    output::note(if ended { "The engine has ended." } else { "No engine runs." });
+    Ok(())
+}
+
+/// `false`: there is none.
+fn ask_to_stop(force: bool, keep_mounts: bool) -> Outcome<bool> {
+    let limit = Duration::from_millis(STOP_MS_MAX);
+    let Some(mut client) = processes::engine_if_needed(limit)? else { return Ok(false) };
     client.call(&Stop { force, keep_mounts }).map_err(ClientError::into_fault)?;
     // It closes the connection last.
     match client.next_event() {
@@ -99,21 +109,12 @@ fn stop(force: bool, keep_mounts: bool) -> Outcome {
         _ => return Err(Fault::new("silent", "the engine does not end")),
     }
     Lock::wait(limit)?;
-    output::note("The engine has ended.");
-    Ok(())
+    Ok(true)
 }
 
 fn print_log() -> Outcome {
     let path = paths::log_file()?;
-    let show = || -> io::Result<String> {
-        let mut file = File::open(&path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(LOG_BYTES).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    match show() {
+    match log::tail(&path, LOG_BYTES) {
         Ok(text) => text.lines().for_each(output::line),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(io_fault(path.display(), &error)),

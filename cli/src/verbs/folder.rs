@@ -5,7 +5,7 @@ use crate::args::{FolderArgs, HubArgs};
 use crate::exit::Outcome;
 use crate::output::{self, Format};
 use crate::verbs::mount::with_asker;
-use crate::{env, paths, processes, wanted};
+use crate::{paths, processes, wanted};
 use std::path::Path;
 use std::time::Duration;
 use weightless_control::{
@@ -65,8 +65,7 @@ fn forget() -> Outcome {
 
 /// As the arguments and this command's environment say: the engine may have been started in another one.
 fn request(dir: Option<&Path>, account: Option<&str>, hub: &HubArgs) -> Outcome<SetFolder> {
-    let names_endpoint = hub.endpoint.is_some() || env("HF_ENDPOINT").is_some();
-    let endpoint = names_endpoint.then(|| wanted::net(hub).map(|net| wanted::endpoint(&net).to_owned())).transpose()?;
+    let endpoint = wanted::named_endpoint(hub.endpoint.as_deref())?.map(|(endpoint, _)| endpoint);
     let asker = with_asker(AddMount { account: account.map(str::to_owned), ..AddMount::default() }, hub)?;
     Ok(SetFolder {
         on: true,

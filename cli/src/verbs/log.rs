@@ -19,7 +19,7 @@ struct Line {
 
 pub(crate) fn run(args: &LogArgs) -> Outcome {
     let wanted = wanted::repo(&args.what, None, &args.hub)?;
-    let hub = Hub::new(wanted.net, wanted::token(&args.hub)?).map_err(fault)?;
+    let hub = wanted::hub(wanted.net, &args.hub)?;
     let lines = wanted::runtime()?.block_on(history(&hub, &wanted.spec)).map_err(fault)?;
     match Format::of(args.json) {
         Format::Json => output::json(&lines),

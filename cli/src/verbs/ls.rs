@@ -28,7 +28,7 @@ struct Line {
 
 pub(crate) fn run(args: &LsArgs) -> Outcome {
     let wanted = wanted::repo_and_path(&args.repo, args.revision.as_deref(), &args.hub)?;
-    let hub = Hub::new(wanted.net, wanted::token(&args.hub)?).map_err(fault)?;
+    let hub = wanted::hub(wanted.net, &args.hub)?;
     let depth = if args.recursive { Depth::Recursive } else { Depth::Folder };
     let entries = wanted::runtime()?.block_on(list(&hub, &wanted.spec, depth)).map_err(fault)?;
     match Format::of(args.json) {

@@ -2,17 +2,28 @@
 //! stdout and nothing else there.
 
 use crate::args::{HubArgs, MountArgs};
+use crate::engine::signals::Signals;
 use crate::engine::{self, Options};
-use crate::exit::{Outcome, fault_of};
+use crate::exit::{Outcome, fault_of, io_fault};
 use crate::output::{self, Format};
 use crate::processes::{self, Via};
 use crate::{env, paths, wanted};
 use std::path::Path;
 use std::time::Duration;
-use weightless_control::{AddMount, ClientError, MountState, MountStatus, Mounted};
+use tokio::sync::mpsc;
+use weightless_control::client::DeadlineStream;
+use weightless_control::{
+    AddMount, Client, ClientError, Event, Fault, MountState, MountStatus, Mounted, Status, Subscribe, Unmount,
+    UnmountManner,
+};
 use weightless_core::ErrorKind;
+use weightless_core::net::ENDPOINT_DEFAULT;
 use weightless_core::repo::RepoSpec;
 
+/// The code of a mount that nobody waits for any more.
+const INTERRUPTED: &str = "interrupted";
+/// Both questions are answered from memory; a dead mount may have to be cleared.
+const CALL_OFF_MS_MAX: u64 = 5_000;
 /// How long a mount may take: the engine's own bound, and some.
 const MOUNT_MS_MAX: u64 = 70_000;
 
@@ -52,6 +63,7 @@ fn each(args: &MountArgs, format: Format) -> Outcome {
         one.dir = None;
         match request(&one).and_then(|request| add(&request)) {
             Ok(mounted) => announce(&mounted, format),
+            Err(fault) if fault.code == INTERRUPTED => return Err(fault),
             Err(fault) => failed.push(fault),
         }
     }
@@ -67,13 +79,13 @@ fn request(args: &MountArgs) -> Outcome<AddMount> {
     let wanted = wanted::repo(&args.what, args.subfolder.as_deref(), &args.hub)?;
     let RepoSpec { repo, revision, path } = wanted.spec;
     let dir = args.dir.as_deref().map(paths::absolute).transpose()?;
-    let names_endpoint = args.hub.endpoint.is_some() || env("HF_ENDPOINT").is_some();
+    let endpoint = wanted::named_endpoint(args.hub.endpoint.as_deref())?.map(|(endpoint, _)| endpoint);
     let request = AddMount {
         repo: repo.to_string(),
         revision,
         subfolder: path,
         dir: dir.map(|dir| dir.to_string_lossy().into_owned()),
-        endpoint: names_endpoint.then(|| wanted::endpoint(&wanted.net).to_owned()),
+        endpoint,
         account: args.account.clone(),
         at_login: args.at_login,
         event_loops: args.reader.event_loops,
@@ -103,8 +115,9 @@ fn with_token_file(request: AddMount, file: &Path) -> Outcome<AddMount> {
         let file = paths::absolute(file)?;
         return Ok(AddMount { token_file: Some(file.to_string_lossy().into_owned()), ..request });
     }
-    let text = std::fs::read_to_string(file).map_err(|_| {
-        fault_of(ErrorKind::InvalidInput, file.display().to_string()).advise("The token file cannot be read.")
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let sentence = format!("{}: the token file cannot be read: {error}", file.display());
+        Fault::new(ErrorKind::InvalidInput.row().code, sentence)
     })?;
     Ok(AddMount { token: Some(text.trim().to_owned()), ..request })
 }
@@ -129,11 +142,77 @@ fn refuse_if_there(request: &AddMount) -> Outcome {
 }
 
 fn add(request: &AddMount) -> Outcome<Mounted> {
-    let mut client = processes::engine(Duration::from_millis(MOUNT_MS_MAX))?;
+    let client = processes::engine(Duration::from_millis(MOUNT_MS_MAX))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| io_fault("waiting for signals", &error))?;
     let waiting = output::Waiting::start(format!("mounting {}", request.repo));
-    let outcome = client.call(request).map_err(ClientError::into_fault);
+    let outcome = runtime.block_on(ask(client, request, &waiting));
     waiting.end();
+    // What still waits for the engine has nobody to tell.
+    runtime.shutdown_background();
     outcome
+}
+
+/// Waits for the mount, and says what the engine says of it meanwhile. Whoever stops waiting does not want it any more.
+async fn ask(mut client: Client<DeadlineStream>, request: &AddMount, waiting: &output::Waiting) -> Outcome<Mounted> {
+    let mut signals = Signals::listen().map_err(|error| io_fault("listening to signals", &error))?;
+    let (said, mut says) = mpsc::unbounded_channel();
+    let about = request.clone();
+    tokio::task::spawn_blocking(move || listen(&about, &said));
+    let asked = request.clone();
+    let mut answer = tokio::task::spawn_blocking(move || client.call(&asked).map_err(ClientError::into_fault));
+    loop {
+        tokio::select! {
+            answer = &mut answer => return answer.map_err(|error| Fault::new("internal", error.to_string()))?,
+            Some(fault) = says.recv() => waiting.note(format_args!("{fault}")),
+            name = signals.next() => {
+                waiting.note(format_args!("{name}: calling it off"));
+                call_off(request)?;
+                return Err(Fault::new(INTERRUPTED, format!("{}: called off", request.repo)));
+            }
+        }
+    }
+}
+
+/// Passes on what the engine tells people about this mount, until nobody wants to know or the engine is gone.
+fn listen(request: &AddMount, said: &mpsc::UnboundedSender<Fault>) {
+    let Ok(mut client) = processes::engine(Duration::from_millis(MOUNT_MS_MAX)) else { return };
+    if client.call(&Subscribe { stats_ms: None }).is_err() {
+        return;
+    }
+    while let Ok(message) = client.next_event() {
+        if let Event::Notice { dir, fault } = message.event
+            && dir.is_none_or(|dir| is_at(request, &dir))
+            && said.send(fault).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Tells the engine that the mount which it is making is not wanted. One that is there already stays.
+fn call_off(request: &AddMount) -> Outcome {
+    let mut client = processes::engine(Duration::from_millis(CALL_OFF_MS_MAX))?;
+    let mounts = client.call(&Status {}).map_err(ClientError::into_fault)?.mounts;
+    let starting = mounts.iter().filter(|mount| mount.state == MountState::Starting && is_at(request, &mount.dir));
+    for mount in starting {
+        let unmount = Unmount { dir: mount.dir.clone(), manner: UnmountManner::Refuse };
+        client.call(&unmount).map_err(ClientError::into_fault)?;
+    }
+    Ok(())
+}
+
+/// Whether what was asked for is to be at `dir`; where no folder was named it has the end of its path from its own name.
+fn is_at(request: &AddMount, dir: &str) -> bool {
+    let place = || {
+        let endpoint = wanted::endpoint_url(ENDPOINT_DEFAULT).ok()?;
+        let spec = RepoSpec::parse(&request.repo, &endpoint).ok()?;
+        wanted::merge(spec, request.revision.as_deref(), request.subfolder.as_deref()).ok()
+    };
+    match &request.dir {
+        Some(at) => at == dir,
+        None => place().is_some_and(|spec| Path::new(dir).ends_with(paths::place(&spec))),
+    }
 }
 
 fn title(mount: &MountStatus) -> String {
@@ -152,7 +231,7 @@ fn announce(mounted: &Mounted, format: Format) {
         output::note(format_args!("{} (commit {commit}) is a folder now", title(mount)));
     }
     match format {
-        Format::Text => output::line(&mount.dir),
+        Format::Text => output::exact(&mount.dir),
         Format::Json => output::json(mount),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &OpenArgs) -> Outcome {
         Some(target) => choose_one(target)?.status.dir,
         None => only_one()?,
     };
-    output::line(&dir);
+    output::exact(&dir);
     for opener in OPENERS {
         let words: &[&str] = if opener == "gio" { &["open", &dir] } else { &[&dir] };
         let started =

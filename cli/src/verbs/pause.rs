@@ -16,9 +16,14 @@ pub(crate) fn run(args: &PauseArgs, paused: bool) -> Outcome {
     let limit = Duration::from_millis(ANSWER_MS_MAX);
     let done = if paused { "paused" } else { "resumed" };
     let Some(target) = &args.target else {
-        let Some(mut client) = processes::engine_if_needed(limit)? else {
-            output::note("No engine runs, so there is nothing to pause.");
-            return Ok(());
+        let mut client = match processes::engine_if_needed(limit)? {
+            Some(client) => client,
+            // It stays to remember it, so that nothing that is mounted later uses the network.
+            None if paused => processes::engine(limit)?,
+            None => {
+                output::note("No engine runs, so nothing is paused.");
+                return Ok(());
+            }
         };
         client.call(&Pause { paused }).map_err(ClientError::into_fault)?;
         output::note(format_args!("all network is {done}"));

@@ -1,28 +1,15 @@
 //! `search`: repos of the Hub by name.
 
 use crate::args::{Kind, SearchArgs};
-use crate::exit::{Outcome, fault};
+use crate::engine::questions;
+use crate::exit::Outcome;
 use crate::output::{self, Format};
 use crate::wanted;
-use serde::Serialize;
-use weightless_core::hub::Hub;
-use weightless_core::hub::people::{self, Hit};
-use weightless_core::repo::RepoKind;
-
-/// A repo that matches, as `--json` gives it.
-#[derive(Debug, Serialize)]
-struct Found {
-    repo: String,
-    downloads: Option<u64>,
-    likes: Option<u64>,
-    licence: Option<String>,
-    gated: bool,
-    private: bool,
-}
+use weightless_control::repos::{RepoHit, RepoKind, Search};
 
 pub(crate) fn run(args: &SearchArgs) -> Outcome {
-    let hub = Hub::new(wanted::net(&args.hub)?, wanted::token(&args.hub)?).map_err(fault)?;
-    let search = people::Search {
+    let hub = wanted::hub(wanted::net(&args.hub)?, &args.hub)?;
+    let search = Search {
         kind: match args.kind {
             Kind::Model => RepoKind::Model,
             Kind::Dataset => RepoKind::Dataset,
@@ -30,11 +17,9 @@ pub(crate) fn run(args: &SearchArgs) -> Outcome {
         },
         words: args.words.join(" "),
         author: args.author.clone(),
-        sort: people::SearchSort::default(),
-        limit: args.limit as usize,
+        limit: Some(args.limit),
     };
-    let hits = wanted::runtime()?.block_on(hub.search(&search)).map_err(fault)?;
-    let found: Vec<Found> = hits.into_iter().map(found).collect();
+    let found = wanted::runtime()?.block_on(questions::search(&hub, search))?.repos;
     match Format::of(args.json) {
         Format::Json => output::json(&found),
         Format::Text if found.is_empty() => output::note("Nothing was found."),
@@ -43,18 +28,7 @@ pub(crate) fn run(args: &SearchArgs) -> Outcome {
     Ok(())
 }
 
-fn found(hit: Hit) -> Found {
-    Found {
-        repo: hit.repo.to_string(),
-        downloads: hit.downloads,
-        likes: hit.likes,
-        licence: hit.licence,
-        gated: hit.gated,
-        private: hit.private,
-    }
-}
-
-fn text(found: &[Found]) -> Vec<String> {
+fn text(found: &[RepoHit]) -> Vec<String> {
     let mut rows = vec![["REPO", "DOWNLOADS", "LIKES", "LICENCE", ""].map(String::from).to_vec()];
     for repo in found {
         let number = |number: Option<u64>| number.map(output::count).unwrap_or_default();

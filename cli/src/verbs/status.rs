@@ -4,11 +4,11 @@ mod watch;
 
 use crate::args::StatusArgs;
 use crate::exit::Outcome;
-use crate::output::{self, Format};
+use crate::output;
 use crate::processes::{self, Known};
 use crate::verbs::folder::problems;
 use std::time::Duration;
-use weightless_control::{FolderStatus, MountState, MountStatus};
+use weightless_control::{EngineStatus, Fault, FolderStatus, MountState, MountStatus};
 
 /// Answered from memory.
 const ANSWER_MS_MAX: u64 = 1_000;
@@ -21,27 +21,26 @@ pub(crate) fn run(args: &StatusArgs) -> Outcome {
     if let Err(fault) = processes::engine_if_needed(Duration::from_millis(ANSWER_MS_MAX)) {
         tracing::warn!("{fault}");
     }
-    let (folders, mounts): (Vec<Known>, Vec<Known>) =
-        processes::all()?.into_iter().partition(|known| known.folder.is_some());
+    let (engine, known) = processes::all_of_engines()?;
+    let (folders, mounts): (Vec<Known>, Vec<Known>) = known.into_iter().partition(|known| known.folder.is_some());
     let mounts: Vec<MountStatus> = mounts.into_iter().map(|known| known.status).collect();
     let folder = folders.into_iter().find_map(|known| known.folder);
-    match Format::of(args.json) {
-        Format::Json => {
-            let mut all = serde_json::json!({ "mounts": mounts });
-            if let Some(folder) = folder {
-                all["folder"] = serde_json::json!(folder);
-            }
-            output::json(&all);
+    if args.json {
+        let mut all = serde_json::json!({ "engine": engine, "mounts": mounts });
+        if let Some(folder) = folder {
+            all["folder"] = serde_json::json!(folder);
         }
-        Format::Text if mounts.is_empty() && folder.is_none() => {
-            output::note("Nothing is mounted. Try: weightless mount Qwen/Qwen2.5-0.5B")
-        }
-        Format::Text => {
-            let table = if mounts.is_empty() { Vec::new() } else { text(&mounts) };
-            table.iter().for_each(output::line);
-            folder.iter().flat_map(about).for_each(output::line);
-        }
+        output::json(&all);
+        return Ok(());
     }
+    if mounts.is_empty() && folder.is_none() {
+        output::note("Nothing is mounted. Try: weightless mount Qwen/Qwen2.5-0.5B");
+    }
+    if !mounts.is_empty() {
+        text(&mounts).iter().for_each(output::line);
+    }
+    folder.iter().flat_map(about).for_each(output::line);
+    engine.iter().flat_map(notes).for_each(output::note);
     Ok(())
 }
 
@@ -52,11 +51,15 @@ fn about(folder: &FolderStatus) -> Vec<String> {
         state => format!(" ({})", word(state)),
     };
     let mut lines = vec![output::plain(&format!("Hub folder: {}{state}", folder.dir))];
-    if let Some(fault) = &folder.fault {
-        lines.push(output::plain(format!("{fault}. {}", fault.advice).trim_end()));
-    }
+    lines.extend(folder.fault.as_ref().map(in_words));
     lines.extend(problems(folder));
     lines
+}
+
+/// What is to know beyond single mounts.
+fn notes(engine: &EngineStatus) -> Vec<String> {
+    let paused = engine.is_paused.then(|| "All network is paused. weightless resume ends the pause.".to_owned());
+    paused.into_iter().chain(engine.faults.iter().map(in_words)).collect()
 }
 
 fn text(mounts: &[MountStatus]) -> Vec<String> {
@@ -78,10 +81,14 @@ fn text(mounts: &[MountStatus]) -> Vec<String> {
 
 /// What is wrong with whom, in words.
 fn faults(mounts: &[MountStatus]) -> impl Iterator<Item = String> {
-    mounts.iter().filter_map(|mount| mount.fault.as_ref()).map(|fault| match fault.advice.is_empty() {
+    mounts.iter().filter_map(|mount| mount.fault.as_ref()).map(in_words)
+}
+
+fn in_words(fault: &Fault) -> String {
+    match fault.advice.is_empty() {
         true => output::plain(&format!("{fault}.")),
         false => output::plain(&format!("{fault}. {}", fault.advice)),
-    })
+    }
 }
 
 fn title(mount: &MountStatus) -> String {

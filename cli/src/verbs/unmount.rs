@@ -2,7 +2,7 @@
 //! is not ours.
 
 use crate::args::UnmountArgs;
-use crate::exit::{Outcome, fault};
+use crate::exit::{Outcome, io_fault};
 use crate::output::{self, Format};
 use crate::processes::{self, Known, Via};
 use crate::{paths, wanted};
@@ -27,6 +27,9 @@ pub(crate) fn run(args: &UnmountArgs) -> Outcome {
         Some(target) => choose(target)?,
         None => processes::all()?,
     };
+    // A command that was started in a mount must not be what keeps it busy. Every path is absolute by now; at the root nothing
+    // of ours can be, and it is always there.
+    std::env::set_current_dir("/").map_err(|error| io_fault("/", &error))?;
     let manner = match (args.lazy, args.force) {
         (true, _) => UnmountManner::Lazily,
         (_, true) => UnmountManner::Force,
@@ -112,5 +115,5 @@ fn unmount(known: &Known, manner: UnmountManner) -> Outcome {
         }
         (_, UnmountManner::Refuse) => mounts::Unmount::Strict,
     };
-    mounts::unmount(entry, how).map_err(fault)
+    processes::unmount(entry, how)
 }

@@ -341,6 +341,7 @@ mod tests {
                 held_bytes: 7,
                 is_paused: false,
                 log: "/l".into(),
+                faults: Vec::new(),
             },
             folder: None,
             mounts: vec![MountStatus {
@@ -371,7 +372,7 @@ mod tests {
         assert_eq!(
             std::str::from_utf8(&line).unwrap().trim_end(),
             concat!(
-                r#"{"id":"x","jsonrpc":"2.0","result":{"engine":{"budget_bytes":6,"held_bytes":7,"is_paused":false,"#,
+                r#"{"id":"x","jsonrpc":"2.0","result":{"engine":{"budget_bytes":6,"faults":[],"held_bytes":7,"is_paused":false,"#,
                 r#""log":"/l","pid":1,"started_unix_s":5,"version":"0.1.0"},"mounts":[{"at_login":true,"#,
                 r#""bytes_delivered":2,"bytes_fetched":3,"commit":"c0","dir":"/m","endpoint":"http://h","files":8,"#,
                 r#""in_folder":false,"is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,

@@ -52,6 +52,9 @@ pub struct EngineStatus {
     /// Its log file; empty if it logs to the terminal.
     #[serde(default)]
     pub log: String,
+    /// What is wrong beyond a single mount, as long as it is: settings that cannot be read, a Hub that asks to slow down.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
 }
 
 /// One mount.

@@ -98,6 +98,9 @@ pub struct RepoDescription {
     pub revision: String,
     /// Full sha of its commit.
     pub commit: String,
+    /// When that was made, in seconds since 1970; 0 where the Hub does not say.
+    #[serde(default)]
+    pub modified_unix_s: u64,
     /// The folder that a pasted link named; empty for the whole repo.
     pub subfolder: String,
     /// Files, as far as they were counted.

@@ -3,7 +3,8 @@
 use crate::message::Method;
 use serde::{Deserialize, Serialize};
 
-/// Pauses all network, or goes on: meanwhile reads that need it fail at once.
+/// Pauses all network, or goes on. Meanwhile nothing is asked of any Hub: what needs it (content, folders that were not listed,
+/// new mounts, searches) fails at once with `paused`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Pause {
@@ -45,6 +46,9 @@ pub struct Doctor {
     /// The Hub to test; the one of the settings without.
     #[serde(default)]
     pub endpoint: Option<String>,
+    /// Where the client has this address from, to be said beside it.
+    #[serde(default)]
+    pub endpoint_from: Option<String>,
 }
 
 impl Method for Doctor {
@@ -75,6 +79,9 @@ pub struct Hop {
     /// What to do about it; empty if nothing.
     #[serde(default)]
     pub advice: String,
+    /// Stable name of what is wrong, as [`Fault`](crate::Fault) has it; empty if nothing.
+    #[serde(default)]
+    pub code: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
 }

@@ -34,7 +34,7 @@ pub(super) fn event_loops(cores: usize) -> usize {
 }
 
 /// Without a home folder it is `/Weightless`: what `HOME=/` means, which containers set for users that they do not know.
-pub(super) fn mount_folder(home: Option<&Path>) -> PathBuf {
+pub fn mount_folder(home: Option<&Path>) -> PathBuf {
     home.unwrap_or(Path::new("/")).join(MOUNT_FOLDER)
 }
 

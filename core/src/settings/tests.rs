@@ -90,7 +90,7 @@ fn without_a_file_everything_has_its_default() {
     let world = World::new();
     let file = world.load();
     assert_eq!(
-        file.resolved(),
+        *file.resolved(),
         Resolved {
             budget_bytes: GIB / 4,
             bandwidth_cap_bytes_per_s: None,
@@ -338,8 +338,28 @@ fn a_file_that_is_not_toml_is_refused_by_line_and_never_overwritten() {
     assert_eq!(file.resolved().budget_bytes, 64 << 20);
     assert_eq!(world.text(), "read_ahead_mb = 65\nevent_loops\n");
     world.write("read_ahead_mb = 64\n");
-    assert!(!file.reload().unwrap());
+    assert!(file.reload().unwrap(), "that it can be read again is news");
     assert!(file.reply().problems.is_empty());
+    assert!(!file.reload().unwrap());
+    fs::remove_file(world.path()).unwrap();
+    fs::create_dir(world.path()).unwrap();
+    assert!(file.reload().is_err());
+    assert!(!file.reload().unwrap(), "said once");
+    assert_eq!(file.resolved().budget_bytes, 64 << 20);
+}
+
+#[test]
+fn a_file_that_nobody_touches_is_not_read_again() {
+    let world = World::with("read_ahead_mb = 64\n");
+    let mut file = world.load();
+    let mut looks = || (file.looks_changed(), file.looks_changed(), file.looks_changed());
+    assert_eq!(looks(), (true, true, false), "once more after a change");
+    assert_eq!(looks(), (false, false, false));
+    world.write("read_ahead_mb = 128\n");
+    assert_eq!(looks(), (true, true, false));
+    fs::remove_file(world.path()).unwrap();
+    assert_eq!(looks(), (true, true, false));
+    assert_eq!(looks(), (false, false, false));
 }
 
 #[test]

@@ -161,6 +161,7 @@ export class SimulatedEngine implements Bridge {
         held_bytes: 0,
         is_paused: this.#is_paused,
         log: `${HOME}/.local/state/weightless/engine.log`,
+        faults: [],
       },
       folder: this.#folder,
       mounts: this.world.mounts,

@@ -256,6 +256,7 @@ export function describe(it: SimRepo, revision: string, subfolder: string, endpo
     kind,
     revision,
     commit: revision === "main" ? it.commit : fakeCommit(`${name}@${revision}`),
+    modified_unix_s: it.hit.modified_unix_s ?? 0,
     subfolder,
     files: it.files.size,
     bytes: sum(it.files),

@@ -179,7 +179,7 @@ const worlds: Record<string, () => World> = {
 export const worldNamed = (name: string): World => (worlds[name] ?? usual)();
 
 export const hops = (world: World): Hop[] => {
-  const hop = (name: string, detail: string, took_ms: number): Hop => ({ name, state: "ok", detail, advice: "", took_ms });
+  const hop = (name: string, detail: string, took_ms: number): Hop => ({ name, state: "ok", detail, advice: "", code: "", took_ms });
   const all = [
     hop("file-system driver", "FUSE 3.14 with fusermount3", 4),
     hop("name of the Hub", "huggingface.co is 18.164.174.55 and 3 more", 21),
@@ -195,7 +195,7 @@ export const hops = (world: World): Hop[] => {
   }
   if (world.hub_down) {
     Object.assign(all[1]!, { state: "warning", detail: "huggingface.co answers slowly", advice: "Another name server may be quicker.", took_ms: 2_400 });
-    Object.assign(all[2]!, { state: "failed", detail: "no answer within 10 s", advice: "Is a proxy needed? Name it in the settings.", took_ms: 10_000 });
+    Object.assign(all[2]!, { state: "failed", detail: "no answer within 10 s", advice: "Is a proxy needed? Name it in the settings.", code: "deadline", took_ms: 10_000 });
     for (const later of all.slice(3)) Object.assign(later, { state: "skipped", detail: "", took_ms: 0 });
   }
   return all;

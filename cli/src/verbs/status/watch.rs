@@ -1,19 +1,21 @@
 //! `status --watch`: a table that stays and moves, from the engine's stream of events. Draws on a terminal; elsewhere each
 //! picture is a block of lines, so that it can be piped and read.
 
-use super::{faults, state, title};
+use super::{faults, notes, state, title};
 use crate::exit::Outcome;
 use crate::output;
 use crate::processes;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _, stdout};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weightless_control::stats::{Stats, Waiting};
-use weightless_control::{ClientError, Event, MountStatus, Status, Subscribe};
+use weightless_control::{ClientError, Event, MountStatus, Status, StatusReply, Subscribe};
 
 /// Between two pictures.
 const PICTURE_MS: u64 = 500;
+/// Between two questions for what no event tells: that something is over.
+const ASK_MS: u64 = 5_000;
 /// Rates that a sparkline shows, one a picture.
 const PAST: usize = 24;
 /// Files that are listed, the busiest.
@@ -25,17 +27,21 @@ pub(super) fn run() -> Outcome {
     let limit = Duration::from_millis(SILENCE_MS_MAX);
     let mut client = processes::engine(limit)?;
     client.call(&Subscribe { stats_ms: Some(PICTURE_MS) }).map_err(ClientError::into_fault)?;
-    let mut mounts = client.call(&Status {}).map_err(ClientError::into_fault)?.mounts;
+    let StatusReply { mut engine, mut mounts, .. } = client.call(&Status {}).map_err(ClientError::into_fault)?;
     let mut past: HashMap<String, VecDeque<u64>> = HashMap::new();
     let mut height = 0;
+    let mut last_asked = Instant::now();
     loop {
         client.set_limit(limit);
         let message = match client.next_event() {
             Ok(message) => message,
             Err(error) => return Err(error.into_fault()),
         };
-        if message.lost > 0 {
-            mounts = client.call(&Status {}).map_err(ClientError::into_fault)?.mounts;
+        // What is wrong with everything comes in words and goes without any.
+        let is_stale = message.lost > 0 || matches!(message.event, Event::Notice { .. } | Event::Settings { .. });
+        if is_stale || last_asked.elapsed() > Duration::from_millis(ASK_MS) {
+            StatusReply { engine, mounts, .. } = client.call(&Status {}).map_err(ClientError::into_fault)?;
+            last_asked = Instant::now();
         }
         match message.event {
             Event::Mount { mount } => match mounts.iter_mut().find(|known| known.dir == mount.dir) {
@@ -43,9 +49,11 @@ pub(super) fn run() -> Outcome {
                 None => mounts.push(*mount),
             },
             Event::MountGone { dir } => mounts.retain(|mount| mount.dir != dir),
+            Event::Paused { paused } => engine.is_paused = paused,
             Event::Stats { stats } => {
                 remember(&mut past, &stats);
-                let lines = picture(&mounts, &stats, &past);
+                let mut lines = picture(&mounts, &stats, &past);
+                lines.extend(notes(&engine));
                 if !draw(&lines, &mut height) {
                     return Ok(());
                 }
