@@ -6,6 +6,7 @@
 //! | `mounts`, `hosted`, `order`, `place` | which mounts there are; one that is there; one that is wanted; its folder |
 //! | `hub_folder` | whether the Hub folder is on, and what is in use in it |
 //! | `hubs` | who asks which Hub |
+//! | `refresh` | whether a mounted branch has a newer commit |
 //! | `events`, `figures`, `meter`, `metrics` | what is told to clients that listen; how much and how fast; the same for Prometheus |
 //! | `questions`, `doctor`, `diagnostics` | what needs no mount |
 //! | `control`, `answer` | the socket; from a request to its reply |
@@ -33,6 +34,7 @@ pub(crate) mod place;
 pub(crate) mod questions;
 pub(crate) mod ready;
 pub(crate) mod record;
+mod refresh;
 pub(crate) mod signals;
 
 use crate::exit::{Outcome, fault, io_fault};

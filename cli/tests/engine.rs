@@ -19,6 +19,8 @@ use weightless_control::{
     AddMount, ClientError, Event, MESSAGE_BYTES_MAX, MountState, Reply, SetMount, Status, Subscribe, Unmount,
     UnmountManner,
 };
+use weightless_hub_sim::net::{Route, serve_rest};
+use weightless_hub_sim::{Content, RepoKind};
 
 #[test]
 fn two_clients_see_the_same_and_one_sees_what_the_other_does() {
@@ -361,6 +363,47 @@ fn a_paused_mount_fails_reads_at_once_and_goes_on_later() {
     assert_eq!(fs::read_dir(world.path("m")).unwrap().count(), 4);
     world.say("resume m").ok();
     assert_eq!(fs::read(world.path("m/model.safetensors")).unwrap().len() as u64, MODEL_BYTES);
+}
+
+#[test]
+fn a_newer_commit_of_a_branch_is_told_while_the_mount_is_used_and_nobody_is_asked_while_it_is_not() {
+    let world = World::new();
+    let script = world.hub.network().script();
+    let asked = |part: &str| script.on(Route::Revision).path(part).always().run([serve_rest()]);
+    let (of_main, of_idle) = (asked("org/model/revision/main"), asked("org/data"));
+    world.say("config set refresh_s 1").ok();
+    world.say("mount org/model m").ok();
+    world.say("mount org/model@v1 tag").ok();
+    world.say("mount datasets/org/data idle").ok();
+    let shown = world.status()[0]["commit"].as_str().unwrap().to_owned();
+    let of_fixed = asked(&shown);
+    world.say(&format!("mount org/model@{shown} fixed")).ok();
+    let _files = ["tag", "fixed"].map(|at| File::open(world.path(at).join("config.json")).unwrap());
+    let mut listener = world.client();
+    listener.set_limit(Duration::from_secs(60));
+    listener.call(&Subscribe { stats_ms: None }).unwrap();
+    let push = world.hub.push(RepoKind::Model, "org/model", "main");
+    let newest = push.file("added.txt", Content::text("newest\n")).commit("more").unwrap();
+    // An open file is a use.
+    let file = File::open(world.path("m/config.json")).unwrap();
+    let told = loop {
+        if let Event::Mount { mount } = listener.next_event().unwrap().event
+            && mount.update.is_some()
+        {
+            break mount;
+        }
+    };
+    assert_eq!((told.update.as_deref(), told.dir), (Some(&*newest), world.path("m").display().to_string()));
+    let lines = world.say("status").ok().out;
+    assert!(lines.contains(&format!("org/model@main has a newer commit, {}", &newest[..8])), "{lines}");
+    assert!(world.status().iter().filter(|mount| mount["update"].is_string()).count() == 1, "the tag has not moved");
+    // What is shown is what was shown.
+    assert!(!world.path("m/added.txt").exists());
+    assert_eq!(world.status()[0]["commit"], *shown);
+    world.until(|_| script.fired(of_main) >= 4);
+    drop(file);
+    assert_eq!(script.fired(of_idle), 1, "nobody uses it");
+    assert_eq!(script.fired(of_fixed), 1, "a commit stays what it is");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::tree::{FileMeta, Node, NodeId, NodeKind, Totals, Tree};
 use crate::volume::Volume;
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use tokio::runtime::Handle;
@@ -33,6 +33,8 @@ pub struct Mount {
     runtime: Handle,
     /// The open files of this mount, so that it can be shut down; std because it is held for an insert or a remove.
     files: Mutex<HashMap<OpenFile, Opened>>,
+    /// Look-ups, listings and opens so far.
+    uses: AtomicU64,
     closing: AtomicBool,
     paused: AtomicBool,
 }
@@ -93,6 +95,7 @@ impl Mount {
             counters: Arc::default(),
             runtime,
             files: Mutex::default(),
+            uses: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
         })
@@ -131,6 +134,15 @@ impl Mount {
     /// Bytes that went through this mount.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Counts what programs ask of it, names, listings and files: whoever wants to know whether somebody uses it compares.
+    pub fn uses(&self) -> u64 {
+        self.uses.load(Ordering::Relaxed)
+    }
+
+    fn used(&self) {
+        self.uses.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many files are open now.
@@ -194,6 +206,7 @@ impl Mount {
     /// # Errors
     /// [`ErrorKind::EntryNotFound`], [`ErrorKind::NotADirectory`], or what kept the Hub from answering.
     pub async fn lookup(self: Arc<Self>, parent: NodeId, name: Box<str>) -> Result<Node> {
+        self.used();
         self.tree.lookup(parent, &name).await
     }
 
@@ -202,6 +215,7 @@ impl Mount {
     /// # Errors
     /// As [`Mount::lookup`].
     pub async fn read_dir(self: Arc<Self>, dir: NodeId) -> Result<Arc<Directory>> {
+        self.used();
         self.tree.read_dir(dir).await
     }
 
@@ -213,6 +227,7 @@ impl Mount {
         if self.closing.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Closed, self.repo.to_string()));
         }
+        self.used();
         let file = match self.tree.node(node) {
             Some(Node { kind: NodeKind::File(file), .. }) => file,
             Some(Node { name, .. }) => return Err(Error::new(ErrorKind::IsADirectory, &*name)),

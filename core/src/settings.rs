@@ -47,6 +47,8 @@ pub struct Resolved {
     pub stall_ms: u64,
     /// Threads that answer the kernel for each mount.
     pub event_loops: usize,
+    /// Seconds between two questions whether a mounted revision has a newer commit; 0 asks none.
+    pub refresh_s: u64,
     /// Address of the Hub; `None` leaves it to [`NetConfig::new`]: `HF_ENDPOINT`, else the Hub.
     pub endpoint: Option<String>,
     /// Proxy for everything; `None` leaves it to the environment.
@@ -353,6 +355,7 @@ fn resolved(settings: &Settings, machine: &Machine) -> Resolved {
         bandwidth_cap_kb,
         stall_timeout_ms,
         event_loops,
+        refresh_s,
         endpoint,
         proxy,
         ca_file,
@@ -366,6 +369,7 @@ fn resolved(settings: &Settings, machine: &Machine) -> Resolved {
         bandwidth_cap_bytes_per_s: bandwidth_cap_kb.map(|kb| u64::from(kb) << 10),
         stall_ms: stall_timeout_ms.map_or_else(defaults::stall_ms, u64::from),
         event_loops: event_loops.map_or_else(|| defaults::event_loops(machine.cores), usize::from),
+        refresh_s: refresh_s.map_or(defaults::REFRESH_S, u64::from),
         endpoint: endpoint.clone(),
         proxy: proxy.as_deref().and_then(|text| ProxyUrl::parse(text).ok()),
         ca_file: ca_file.as_deref().map(|text| rule::expand(text, home)),

@@ -598,6 +598,10 @@ revision: string,
  */
 commit: string, 
 /**
+ * Full sha of the commit that the revision stands for by now, where that is another one.
+ */
+update?: string | null, 
+/**
  * The folder of the repo that is shown as the root; empty for the whole repo.
  */
 subfolder: string, 
@@ -966,6 +970,11 @@ stall_timeout_ms: number | null,
  * Threads that answer the kernel for each mount. Holds for mounts made from then on. Default: one a core, 2 to 4.
  */
 event_loops: number | null, 
+/**
+ * How often the Hub is asked whether a branch or tag that is mounted has a newer commit, in seconds, while the mount is used;
+ * 0 is never. Takes effect at once. Default: 600.
+ */
+refresh_s: number | null, 
 /**
  * Address of the Hub for mounts made from then on. Default: `HF_ENDPOINT`, else the Hub at huggingface.co.
  */

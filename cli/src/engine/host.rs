@@ -10,7 +10,7 @@ use super::mounts::{Claim, Mounts, SlotId};
 use super::order::Order;
 use super::place::Place;
 use super::record::Record;
-use super::{Options, blocking, unix_s};
+use super::{Options, blocking, refresh, unix_s};
 use crate::exit::{Outcome, fault, io_fault};
 use crate::{log, output};
 use std::path::{Path, PathBuf};
@@ -259,7 +259,7 @@ impl Host {
             made = timeout(Duration::from_millis(START_MS_MAX), self.make(order)) => made,
             () = cancel.notified() => return Err(Fault::new("interrupted", format!("{title}: called off"))),
         };
-        let (hosted, notes) = made.unwrap_or_else(|_| {
+        let (hosted, hub, notes) = made.unwrap_or_else(|_| {
             Err(Fault::new("deadline", format!("{title}: not mounted within {} s", START_MS_MAX / 1000)))
         })?;
         let hosted = Arc::new(hosted);
@@ -269,13 +269,14 @@ impl Host {
         }
         tracing::info!(mount = title, commit = hosted.mount().commit(), dir = hosted.dir(), "mounted");
         tokio::spawn(self.clone().watch(id, hosted.clone()));
+        tokio::spawn(refresh::run(self.clone(), hosted.clone(), hub));
         self.events.forget(&hosted.dir());
         self.changed(&hosted);
         Ok((hosted, notes))
     }
 
     /// The Hub first, then the folder: while the Hub is asked there is none that could be taken for the repo.
-    async fn make(&self, order: Order) -> Outcome<(Hosted, Vec<String>)> {
+    async fn make(&self, order: Order) -> Outcome<(Hosted, Arc<Hub>, Vec<String>)> {
         let resolved = self.resolved();
         self.folder.settled().await;
         let in_folder = self.in_folder(&order)?;
@@ -287,11 +288,12 @@ impl Host {
         if let Some((folder, path)) = in_folder {
             let hosted = Hosted::in_folder(order, mount, folder, path, true);
             let note = kept_in_folder(&hosted);
-            return Ok((hosted, vec![note]));
+            return Ok((hosted, hub, vec![note]));
         }
         let loops = order.event_loops.map_or(resolved.event_loops, usize::from);
         let place = self.prepare(&order.dir)?;
-        Hosted::start(order, mount, place, loops).await
+        let (hosted, notes) = Hosted::start(order, mount, place, loops).await?;
+        Ok((hosted, hub, notes))
     }
 
     /// Asks the Hub for what is to be mounted. Waits as long as the Hub wants, if there is time for that.
@@ -396,6 +398,14 @@ impl Host {
     /// Whether all network is paused.
     pub(crate) fn is_paused(&self) -> bool {
         *self.paused.borrow()
+    }
+
+    /// The revision of a mount stands for `commit` now: told if that is news.
+    pub(super) fn found(&self, hosted: &Hosted, commit: &str) {
+        if hosted.set_newest(commit) {
+            tracing::info!(dir = hosted.dir(), commit, "what the mount's revision stands for");
+            self.tell_mount(&hosted.status());
+        }
     }
 
     /// Pauses all network, or goes on: neither content nor anything else is asked of any Hub.

@@ -30,6 +30,8 @@ pub(crate) struct Hosted {
     at_login: AtomicBool,
     is_paused: AtomicBool,
     weight: AtomicU32,
+    /// The commit that its revision stands for by now, if that is another one; std because it is held for a copy.
+    update: Mutex<Option<String>>,
     is_stopping: AtomicBool,
 }
 
@@ -97,6 +99,7 @@ impl Hosted {
             mounted_at: SystemTime::now(),
             is_paused: AtomicBool::new(false),
             weight: AtomicU32::new(1),
+            update: Mutex::default(),
             is_stopping: AtomicBool::new(false),
         }
     }
@@ -169,6 +172,7 @@ impl Hosted {
             repo: self.mount.repo().to_string(),
             revision: self.mount.revision().to_owned(),
             commit: self.mount.commit().to_owned(),
+            update: self.update.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             dir: self.dir(),
             pid: Some(std::process::id()),
             mounted_unix_s: unix_s(self.mounted_at),
@@ -201,6 +205,13 @@ impl Hosted {
     /// Everything is paused, or goes on but for what is paused by itself.
     pub(crate) fn set_all_paused(&self, all: bool) {
         self.mount.set_paused(all || self.is_paused.load(Ordering::Relaxed));
+    }
+
+    /// What its revision stands for now. `false` if that was known.
+    pub(crate) fn set_newest(&self, commit: &str) -> bool {
+        let newest = (commit != self.mount.commit()).then(|| commit.to_owned());
+        let mut update = self.update.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *update, newest.clone()) != newest
     }
 
     /// Its share of the memory.

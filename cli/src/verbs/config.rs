@@ -104,6 +104,7 @@ fn names() -> std::collections::BTreeSet<String> {
         bandwidth_cap_kb: Some(0),
         stall_timeout_ms: Some(0),
         event_loops: Some(0),
+        refresh_s: Some(0),
         endpoint: Some(String::new()),
         proxy: Some(String::new()),
         ca_file: Some(String::new()),

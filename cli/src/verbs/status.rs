@@ -75,8 +75,16 @@ fn text(mounts: &[MountStatus]) -> Vec<String> {
         ]);
     }
     let mut lines = output::table(&rows, &[3, 4, 5]);
+    lines.extend(mounts.iter().filter_map(update));
     lines.extend(faults(mounts));
     lines
+}
+
+/// That there is a newer commit than the one that is shown.
+fn update(mount: &MountStatus) -> Option<String> {
+    let commit = mount.update.as_deref()?;
+    let line = format!("{} has a newer commit, {}.", title(mount), commit.get(..8).unwrap_or(commit));
+    Some(output::plain(&line))
 }
 
 /// What is wrong with whom, in words.

@@ -348,6 +348,7 @@ mod tests {
                 repo: "datasets/a/b".into(),
                 revision: "main".into(),
                 commit: "c0".into(),
+                update: None,
                 subfolder: String::new(),
                 endpoint: "http://h".into(),
                 dir: "/m".into(),

@@ -67,6 +67,9 @@ pub struct MountStatus {
     pub revision: String,
     /// Full sha of the commit that is shown; empty while it is not known.
     pub commit: String,
+    /// Full sha of the commit that the revision stands for by now, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<String>,
     /// The folder of the repo that is shown as the root; empty for the whole repo.
     #[serde(default)]
     pub subfolder: String,
@@ -129,6 +132,7 @@ impl MountStatus {
             repo: repo.into(),
             revision: revision.into(),
             commit: String::new(),
+            update: None,
             subfolder: String::new(),
             endpoint: String::new(),
             account: None,

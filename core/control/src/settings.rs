@@ -24,6 +24,10 @@ pub struct Settings {
     /// Threads that answer the kernel for each mount. Holds for mounts made from then on. Default: one a core, 2 to 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_loops: Option<u16>,
+    /// How often the Hub is asked whether a branch or tag that is mounted has a newer commit, in seconds, while the mount is used;
+    /// 0 is never. Takes effect at once. Default: 600.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh_s: Option<u32>,
     /// Address of the Hub for mounts made from then on. Default: `HF_ENDPOINT`, else the Hub at huggingface.co.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,

@@ -38,6 +38,10 @@ pub fn mount_folder(home: Option<&Path>) -> PathBuf {
     home.unwrap_or(Path::new("/")).join(MOUNT_FOLDER)
 }
 
+/// Between two questions whether a mounted revision has a newer commit: one request in ten minutes for each mount that is used is
+/// nothing to the Hub, and people who wait for a commit know when it comes.
+pub(super) const REFRESH_S: u64 = 600;
+
 /// All of them, in the units of the file. Absent: nothing stands for it (no proxy but the environment's, no CA file, no port).
 pub(super) fn settings(machine: &Machine, hub: &str) -> Settings {
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -46,6 +50,7 @@ pub(super) fn settings(machine: &Machine, hub: &str) -> Settings {
         bandwidth_cap_kb: None,
         stall_timeout_ms: Some(narrow(stall_ms())),
         event_loops: u16::try_from(event_loops(machine.cores)).ok(),
+        refresh_s: u32::try_from(REFRESH_S).ok(),
         endpoint: Some(hub.to_owned()),
         proxy: None,
         ca_file: None,

@@ -41,6 +41,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::number("stall_timeout_ms", "WEIGHTLESS_STALL_TIMEOUT_MS", one, u32::MAX as u64, " (ms)"),
     Rule::number("event_loops", "WEIGHTLESS_EVENT_LOOPS", one, 64, ""),
+    // A week: who wants it less often wants it never.
+    Rule::number("refresh_s", "WEIGHTLESS_REFRESH_S", zero, 604_800, " (s; 0 is never)"),
     Rule::text("endpoint", "WEIGHTLESS_ENDPOINT", endpoint),
     Rule::text("proxy", "WEIGHTLESS_PROXY", proxy),
     Rule::text("ca_file", "WEIGHTLESS_CA_FILE", ca_file),
@@ -119,6 +121,10 @@ fn read_ahead_mb_min() -> u64 {
 
 fn bandwidth_cap_kb_min() -> u64 {
     512
+}
+
+fn zero() -> u64 {
+    0
 }
 
 fn one() -> u64 {

@@ -69,6 +69,7 @@ fn every_setting_of_the_protocol_has_its_rule_in_order() {
         bandwidth_cap_kb: Some(512),
         stall_timeout_ms: Some(1),
         event_loops: Some(1),
+        refresh_s: Some(0),
         endpoint: Some(String::new()),
         proxy: Some(String::new()),
         ca_file: Some(String::new()),
@@ -96,6 +97,7 @@ fn without_a_file_everything_has_its_default() {
             bandwidth_cap_bytes_per_s: None,
             stall_ms: 30_000,
             event_loops: 4,
+            refresh_s: 600,
             endpoint: None,
             proxy: None,
             ca_file: None,
@@ -156,9 +158,10 @@ fn a_value_is_accepted_or_refused_with_a_reason() {
     }
     for (name, least, most) in [
         ("read_ahead_mb", 4, 1_048_576),
-        ("bandwidth_cap_kb", 512, 4_294_967_295_u64),
-        ("stall_timeout_ms", 1, 4_294_967_295_u64),
+        ("bandwidth_cap_kb", 512, 4_294_967_295_i64),
+        ("stall_timeout_ms", 1, 4_294_967_295_i64),
         ("event_loops", 1, 64),
+        ("refresh_s", 0, 604_800),
         ("metrics_port", 1024, 65_535),
     ] {
         check(name, json!(least), None);

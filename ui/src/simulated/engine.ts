@@ -18,6 +18,7 @@ const DEFAULTS: Settings = {
   bandwidth_cap_kb: null,
   stall_timeout_ms: 30_000,
   event_loops: 4,
+  refresh_s: 600,
   endpoint: ENDPOINT,
   proxy: null,
   ca_file: null,
@@ -301,6 +302,7 @@ export class SimulatedEngine implements Bridge {
       repo,
       revision,
       commit: revision === "main" ? known.commit : fakeCommit(`${repo}@${revision}`),
+      update: null,
       subfolder: params.subfolder ?? "",
       endpoint: ENDPOINT,
       account: params.account,
@@ -397,6 +399,7 @@ function problemsOf(changes: Record<string, JsonValue | undefined>): Problem[] {
   within("bandwidth_cap_kb", 512, 4_294_967_295, " KiB a second");
   within("stall_timeout_ms", 1_000, 600_000, " ms");
   within("event_loops", 1, 32, "");
+  within("refresh_s", 0, 604_800, " s");
   within("metrics_port", 1_024, 65_535, "");
   const { proxy, endpoint, ca_file, mount_folder } = changes;
   if (typeof proxy === "string" && !/^(https?|socks5):\/\/[^\s/]+$/.test(proxy)) refuse("proxy", "is not http://, https:// or socks5:// with host and port");

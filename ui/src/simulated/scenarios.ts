@@ -57,6 +57,7 @@ export function simMount(repo: string, change: Partial<MountStatus> = {}): Mount
     repo,
     revision,
     commit: known.commit,
+    update: null,
     subfolder: "",
     endpoint: ENDPOINT,
     account: null,
