@@ -36,6 +36,8 @@ pub(crate) enum Verb {
     /// Take folders away again
     #[command(visible_alias = "umount")]
     Unmount(UnmountArgs),
+    /// Move mounts of branches to their newest commits
+    Update(UpdateArgs),
     /// Show what is mounted, with --watch live
     Status(StatusArgs),
     /// The Hub folder: every repo there under its name, without mounting it
@@ -231,6 +233,22 @@ pub(crate) struct FolderArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weightless update                 every mount that is known to have a newer commit
+  weightless update ~/qwen          asks the Hub, and moves if there is one
+
+Names and new opens are those of the newer commit at once; files that are open keep their content.")]
+pub(crate) struct UpdateArgs {
+    /// A mounted folder, or a repo
+    #[arg(value_name = "DIR|REPO")]
+    pub(crate) target: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

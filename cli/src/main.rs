@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     let (outcome, format) = match cli.verb {
         Verb::Mount(args) => (verbs::mount::run(&args), Format::of(args.json)),
         Verb::Unmount(args) => (verbs::unmount::run(&args), Format::of(args.json)),
+        Verb::Update(args) => (verbs::update::run(&args), Format::of(args.json)),
         Verb::Status(args) => (verbs::status::run(&args), Format::of(args.json)),
         Verb::Folder(args) => (verbs::folder::run(&args), Format::of(args.json)),
         Verb::Open(args) => (verbs::open::run(&args), Format::Text),

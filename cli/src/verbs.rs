@@ -18,3 +18,4 @@ pub(crate) mod pause;
 pub(crate) mod search;
 pub(crate) mod status;
 pub(crate) mod unmount;
+pub(crate) mod update;

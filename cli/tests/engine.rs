@@ -407,6 +407,86 @@ fn a_newer_commit_of_a_branch_is_told_while_the_mount_is_used_and_nobody_is_aske
 }
 
 #[test]
+fn an_update_shows_the_newer_commit_whole_and_open_files_keep_their_content() {
+    let world = World::new();
+    world.say("mount org/model m").ok();
+    let path = |name: &str| world.path("m").join(name);
+    let before = world.status()[0]["commit"].as_str().unwrap().to_owned();
+    let nothing_newer = world.say("update m").ok();
+    assert!(nothing_newer.err.contains("newest commit"), "{}", nothing_newer.err);
+
+    // The system knows names, listings and what is not there; somebody works in a folder; files are open, one of them unread.
+    let old = fs::read(path("model.safetensors")).unwrap();
+    let mut open = File::open(path("model.safetensors")).unwrap();
+    let mut unread = File::open(path("onnx/model.onnx")).unwrap();
+    assert_eq!(fs::read_dir(path("")).unwrap().count(), 4);
+    assert!(!path("added.txt").exists() && !path("onnx/added.txt").exists());
+    let ino = |name: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path(name)).unwrap());
+    let (root, changed) = (ino(""), ino("model.safetensors"));
+    let mut working = Command::new("sh")
+        .args(["-c", "read go; ls; cat model.onnx | wc -c"])
+        .current_dir(path("onnx"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+
+    let push = world.hub.push(RepoKind::Model, "org/model", "main");
+    let newest = push
+        .file("model.safetensors", Content::random(77, MODEL_BYTES))
+        .file("added.txt", Content::text("added\n"))
+        .file("onnx/added.txt", Content::text("also\n"))
+        .file("onnx/model.onnx", Content::random(78, 60_000))
+        .remove("new.txt")
+        .commit("newer")
+        .unwrap();
+    assert_eq!(fs::read(path("model.safetensors")).unwrap(), old, "it does not move by itself");
+    let said = world.say("update m").ok();
+    assert!(said.err.contains(&newest[..8]), "{}", said.err);
+
+    let status = world.status();
+    assert_eq!((&status[0]["commit"], &status[0]["update"]), (&newest.as_str().into(), &serde_json::Value::Null));
+    let new = fs::read(path("model.safetensors")).unwrap();
+    assert!(new.len() == old.len() && new != old, "same size, other bytes");
+    assert_eq!(fs::read_to_string(path("added.txt")).unwrap(), "added\n");
+    assert_eq!(fs::read_to_string(path("onnx/added.txt")).unwrap(), "also\n");
+    assert!(!path("new.txt").exists());
+    let mut names: Vec<_> = fs::read_dir(path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["added.txt", "config.json", "model.safetensors", "onnx"]);
+    assert_eq!(ino(""), root);
+    assert_ne!(ino("model.safetensors"), changed);
+
+    let mut kept = Vec::new();
+    open.read_to_end(&mut kept).unwrap();
+    assert!(kept == old, "an open file keeps its content");
+    kept.clear();
+    unread.read_to_end(&mut kept).unwrap();
+    assert_eq!(kept.len(), 70_000, "also what was not read yet");
+    working.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let output = working.wait_with_output().unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        seen.split_whitespace().collect::<Vec<_>>(),
+        ["added.txt", "model.onnx", "60000"],
+        "who works in a folder"
+    );
+    drop((open, unread));
+
+    // Back to where it was, by a push; and an update of all that is known to be behind.
+    world
+        .hub
+        .push(RepoKind::Model, "org/model", "main")
+        .file("new.txt", Content::text("again\n"))
+        .commit("again")
+        .unwrap();
+    assert!(world.say("update org/model --json").ok().json()["mounts"][0]["commit"] != *before);
+    assert_eq!(fs::read_to_string(path("new.txt")).unwrap(), "again\n");
+    assert!(world.say("update").ok().err.contains("No mount is known"));
+    world.say("unmount m").ok();
+}
+
+#[test]
 fn while_all_network_is_paused_the_engine_asks_no_hub_for_anything() {
     let world = World::new();
     world.say("mount org/model m").ok();

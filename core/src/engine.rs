@@ -14,10 +14,14 @@ use crate::reader::{Reader, ReaderConfig};
 use crate::repo::RepoSpec;
 use crate::token::Token;
 use crate::transport::{Statistics, Transport};
-use crate::tree::NodeId;
+use crate::tree::{NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
+
+/// How long the system may take to forget the names of a mount that moves.
+const FORGET_MS: u64 = 2_000;
 
 /// What an engine is told once.
 #[derive(Debug, Clone)]
@@ -83,6 +87,30 @@ impl Engine {
         // A gated repo shows its names to everybody; whoever may not read it learns so now and not file by file.
         hub.check_access(&commit).await?;
         self.maker.show(hub, commit, revision, spec.path.as_deref(), NodeId::ROOT).await
+    }
+
+    /// Moves a mount to the commit that its revision stands for now, or its folder at `path` of that: new opens and look-ups see it
+    /// at once and as a whole. `false` if that is the commit which is shown.
+    ///
+    /// # Errors
+    /// What the Hub says of the repo, the revision or the folder; the mount then shows what it did.
+    pub async fn update(&self, hub: &Arc<Hub>, mount: &Mount, path: Option<&str>) -> Result<bool> {
+        let _moving = mount.to_move().await;
+        let Some(root) = mount.next_root() else {
+            return Err(Error::new(ErrorKind::InvalidInput, mount.repo().to_string())
+                .saying("a repo of the Hub folder moves by itself once nobody has used it for a while")
+                .advise(""));
+        };
+        let commit = hub.commit(mount.repo(), mount.revision()).await?;
+        if commit.sha == mount.commit() {
+            return Ok(false);
+        }
+        hub.check_access(&commit).await?;
+        let tree = Tree::open(hub.clone(), commit.repo.clone(), commit.sha.clone(), path, root).await?;
+        let forgetting = mount.show(commit, tree);
+        // A system that is busy holds nobody up: whoever opens by an old name is sent to look it up.
+        let _ = tokio::time::timeout(Duration::from_millis(FORGET_MS), forgetting).await;
+        Ok(true)
     }
 
     /// All of the Hub as one folder; asks nobody until somebody looks into it.

@@ -1,18 +1,24 @@
 //! A repo at a commit: what a volume of one repo shows, and what the Hub folder shows of each of its repos. Every call answers at
-//! once or returns a future; none blocks a thread.
+//! once or returns a future; none blocks a thread. A mount may move to a newer commit: names and listings are then those of that
+//! one, and files that are open keep their content.
+
+mod shown;
 
 use crate::hub::Commit;
 use crate::reader::{Counters, OpenFile, Reader, Reply, WaitsFor};
 use crate::repo::RepoId;
 use crate::transport::{Origin, Source};
 use crate::tree::{FileMeta, Node, NodeId, NodeKind, Totals, Tree};
-use crate::volume::Volume;
+use crate::volume::{DropName, Dropped, Volume};
 use crate::{Error, ErrorKind, Result};
-use std::collections::HashMap;
+use shown::{History, Shown};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use weightless_plan::{Mode, MountId};
 
 pub use crate::reader::{OpenFile as HandleId, ReadData};
@@ -24,9 +30,10 @@ pub struct Mount {
     id: MountId,
     repo: RepoId,
     revision: String,
-    commit: Arc<str>,
-    modified: SystemTime,
-    tree: Arc<Tree>,
+    shown: History,
+    /// Held while the mount moves.
+    moving: tokio::sync::Mutex<()>,
+    forget: Forget,
     origin: Arc<dyn Origin>,
     reader: Arc<Reader>,
     counters: Arc<Counters>,
@@ -37,6 +44,22 @@ pub struct Mount {
     uses: AtomicU64,
     closing: AtomicBool,
     paused: AtomicBool,
+}
+
+/// How the system is asked to forget a name, once the mount is in it; std because it is held for a copy.
+#[derive(Default)]
+struct Forget(Mutex<Option<Arc<DropName>>>);
+
+impl Forget {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<DropName>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Forget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Forget")
+    }
 }
 
 /// What is known of an open file beside what the reader counts.
@@ -87,9 +110,9 @@ impl Mount {
             id,
             repo: commit.repo,
             revision,
-            commit: commit.sha,
-            modified: commit.modified,
-            tree,
+            shown: History::new(Shown { commit: commit.sha, modified: commit.modified, tree }),
+            moving: tokio::sync::Mutex::default(),
+            forget: Forget::default(),
             origin,
             reader,
             counters: Arc::default(),
@@ -112,8 +135,8 @@ impl Mount {
     }
 
     /// Full sha of the commit that is shown.
-    pub fn commit(&self) -> &str {
-        &self.commit
+    pub fn commit(&self) -> Arc<str> {
+        self.shown.now().commit.clone()
     }
 
     /// Where replies that wait are run.
@@ -123,12 +146,12 @@ impl Mount {
 
     /// Sums over the files known so far; exact once the whole tree is loaded.
     pub fn totals(&self) -> Totals {
-        self.tree.totals()
+        self.shown.now().tree.totals()
     }
 
     /// Time of the commit; what every file and folder shows as mtime.
     pub fn modified(&self) -> SystemTime {
-        self.modified
+        self.shown.now().modified
     }
 
     /// Bytes that went through this mount.
@@ -193,12 +216,15 @@ impl Mount {
 
     /// A node that was handed out before. Never waits.
     pub fn node(&self, id: NodeId) -> Option<Node> {
-        self.tree.node(id)
+        let (shown, id) = self.shown.of(id)?;
+        Some(self.shown.outward(&shown, shown.tree.node(id)?))
     }
 
-    /// Finds `name` in `parent` among what is known; asks nobody.
+    /// Finds `name` in `parent` among what is known of the commit that is shown; asks nobody.
     pub fn known(&self, parent: NodeId, name: &str) -> Option<Node> {
-        self.tree.known(parent, name)
+        let (shown, parent) = self.shown.of(parent)?;
+        let is_now = Arc::ptr_eq(&shown, &self.shown.now());
+        Some(self.shown.outward(&shown, shown.tree.known(parent, name).filter(|_| is_now)?))
     }
 
     /// Finds `name` in `parent`. A listed folder answers at once; an unlisted one asks for this one name only.
@@ -207,7 +233,26 @@ impl Mount {
     /// [`ErrorKind::EntryNotFound`], [`ErrorKind::NotADirectory`], or what kept the Hub from answering.
     pub async fn lookup(self: Arc<Self>, parent: NodeId, name: Box<str>) -> Result<Node> {
         self.used();
-        self.tree.lookup(parent, &name).await
+        let (shown, parent) = self.folder_now(parent).await?;
+        Ok(self.shown.outward(&shown, shown.tree.lookup(parent, &name).await?))
+    }
+
+    /// What a folder is now: the one of its path in the commit that is shown. Somebody may work in a folder of a commit before.
+    async fn folder_now(&self, dir: NodeId) -> Result<(Arc<Shown>, NodeId)> {
+        let (of, dir) = self.shown.of(dir).ok_or_else(|| self.stale())?;
+        let now = self.shown.now();
+        if Arc::ptr_eq(&of, &now) {
+            return Ok((now, dir));
+        }
+        let mut at = now.tree.root();
+        for name in of.tree.names_to(dir) {
+            at = now.tree.lookup(at, &name).await?.id;
+        }
+        Ok((now, at))
+    }
+
+    fn stale(&self) -> Error {
+        Error::new(ErrorKind::Stale, self.repo.to_string())
     }
 
     /// Lists a folder, whole.
@@ -216,24 +261,28 @@ impl Mount {
     /// As [`Mount::lookup`].
     pub async fn read_dir(self: Arc<Self>, dir: NodeId) -> Result<Arc<Directory>> {
         self.used();
-        self.tree.read_dir(dir).await
+        let (shown, dir) = self.folder_now(dir).await?;
+        shown.tree.read_dir(dir).await
     }
 
     /// Opens a file for the process `opener`, where that is known; asks nothing of the network.
     ///
     /// # Errors
-    /// [`ErrorKind::EntryNotFound`] for a node never handed out, [`ErrorKind::IsADirectory`], [`ErrorKind::Closed`].
+    /// [`ErrorKind::EntryNotFound`] for a node never handed out, [`ErrorKind::Stale`] for one of a commit before,
+    /// [`ErrorKind::IsADirectory`], [`ErrorKind::Closed`].
     pub fn open(&self, node: NodeId, opener: Option<u32>) -> Result<HandleId> {
         if self.closing.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Closed, self.repo.to_string()));
         }
         self.used();
-        let file = match self.tree.node(node) {
+        let now = self.shown.now();
+        let (_, id) = self.shown.of(node).filter(|(of, _)| Arc::ptr_eq(of, &now)).ok_or_else(|| self.stale())?;
+        let file = match now.tree.node(id) {
             Some(Node { kind: NodeKind::File(file), .. }) => file,
             Some(Node { name, .. }) => return Err(Error::new(ErrorKind::IsADirectory, &*name)),
             None => return Err(Error::new(ErrorKind::EntryNotFound, self.repo.to_string())),
         };
-        let source = Source { origin: self.origin.clone(), repo: self.repo.clone(), commit: self.commit.clone(), file };
+        let source = Source { origin: self.origin.clone(), repo: self.repo.clone(), commit: now.commit.clone(), file };
         let handle = self.reader.open(Arc::new(source), self.id, Mode::Cached, self.counters.clone())?;
         #[expect(
             clippy::disallowed_methods,
@@ -260,13 +309,42 @@ impl Mount {
 
     /// Extended attributes of a file: commit, etag, sha256, xet, those that are known.
     pub fn attributes(&self, node: NodeId) -> Vec<(&'static str, String)> {
-        let mut attributes = vec![("commit", self.commit.to_string())];
-        if let Some(Node { kind: NodeKind::File(file), .. }) = self.tree.node(node) {
+        let Some((shown, node)) = self.shown.of(node) else { return Vec::new() };
+        let mut attributes = vec![("commit", shown.commit.to_string())];
+        if let Some(Node { kind: NodeKind::File(file), .. }) = shown.tree.node(node) {
             attributes.push(("etag", etag(&file).to_owned()));
             attributes.extend(file.sha256.clone().map(|hash| ("sha256", hash)));
             attributes.extend(file.xet_hash.clone().map(|hash| ("xet", hash)));
         }
         attributes
+    }
+
+    /// Held by whoever moves the mount, so that one does after the other.
+    pub(crate) async fn to_move(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.moving.lock().await
+    }
+
+    /// The root of the tree that is shown next; `None` if this mount cannot move.
+    pub(crate) fn next_root(&self) -> Option<NodeId> {
+        self.shown.next_root()
+    }
+
+    /// Shows `commit` from now on, whose tree is `tree`, all of it at once; returns what asks the system to forget the names that it
+    /// knows. Whoever comes by a name that is not forgotten yet is sent to look it up again as soon as it opens something.
+    pub(crate) fn show(&self, commit: Commit, tree: Arc<Tree>) -> JoinHandle<()> {
+        let before = self.shown.now();
+        // What is in these folders goes with them; names that were not there may be known not to be.
+        let mut names: BTreeSet<Arc<str>> = before.tree.names_in(before.tree.root()).into_iter().collect();
+        names.extend(tree.names_in(tree.root()));
+        self.shown.push(Shown { commit: commit.sha, modified: commit.modified, tree });
+        let drop_name = self.forget.lock().clone();
+        self.runtime.spawn_blocking(move || {
+            let Some(drop_name) = drop_name else { return };
+            for name in names {
+                let path = name.to_string();
+                drop_name(&Dropped { parent: NodeId::ROOT, name, path, unless_held: false });
+            }
+        })
     }
 
     /// Fails every waiting read of this mount and refuses new files; called before unmounting. Waits for nothing.
@@ -330,6 +408,10 @@ impl Volume for Mount {
 
     fn shut_down(&self) {
         Mount::shut_down(self);
+    }
+
+    fn attach(&self, drop_name: DropName) {
+        *self.forget.lock() = Some(Arc::new(drop_name));
     }
 }
 

@@ -143,6 +143,28 @@ impl Tree {
         &self.commit
     }
 
+    /// The id of the root.
+    pub fn root(&self) -> NodeId {
+        self.lock().store.id(store::ROOT)
+    }
+
+    /// The names on the way from the root to a node.
+    pub(crate) fn names_to(&self, mut id: NodeId) -> Vec<Arc<str>> {
+        let mut names = Vec::new();
+        while let Some(node) = self.node(id).filter(|node| node.parent != node.id) {
+            names.push(node.name);
+            id = node.parent;
+        }
+        names.reverse();
+        names
+    }
+
+    /// The names in a folder that are known.
+    pub(crate) fn names_in(&self, dir: NodeId) -> Vec<Arc<str>> {
+        let state = self.lock();
+        state.store.ix(dir).map(|ix| state.store.names_in(ix)).unwrap_or_default()
+    }
+
     /// Sums over the files known so far.
     pub fn totals(&self) -> Totals {
         self.lock().store.totals()

@@ -598,7 +598,7 @@ revision: string,
  */
 commit: string, 
 /**
- * Full sha of the commit that the revision stands for by now, where that is another one.
+ * Full sha of the commit that the revision stands for by now, where that is another one: `mounts.update` moves the mount to it.
  */
 update?: string | null, 
 /**
@@ -1171,6 +1171,16 @@ export type Unmounted = {
 dir: string, };
 
 /**
+ * Moves a mount to the commit that its revision stands for now. New opens and look-ups see it at once and as a whole; files that are
+ * open keep their content. A mount that is there already stays as it is.
+ */
+export type UpdateMount = { 
+/**
+ * The mount point.
+ */
+dir: string, };
+
+/**
  * Makes an account the default, now and for mounts that run.
  */
 export type UseAccount = { 
@@ -1216,6 +1226,7 @@ export interface Methods {
   "mounts.add": { params: AddMount; reply: Mounted };
   "mounts.remove": { params: Unmount; reply: Unmounted };
   "mounts.set": { params: SetMount; reply: MountStatus };
+  "mounts.update": { params: UpdateMount; reply: MountStatus };
   "folder.get": { params: GetFolder; reply: FolderReply };
   "folder.set": { params: SetFolder; reply: FolderReply };
   "pause": { params: Pause; reply: Done };

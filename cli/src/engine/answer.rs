@@ -10,7 +10,7 @@ use weightless_control::repos::{DescribeRepo, GetReadme, ListFolder, Search};
 use weightless_control::settings::{GetSettings, SetSettings};
 use weightless_control::stats::GetStats;
 use weightless_control::upkeep::{Diagnose, Doctor, Pause, Stop};
-use weightless_control::{AddMount, Event, GetFolder, SetFolder, SetMount, Status, Unmount};
+use weightless_control::{AddMount, Event, GetFolder, SetFolder, SetMount, Status, Unmount, UpdateMount};
 
 /// Answers one request. `hello` and `subscribe` are the connection's own and come as an error here.
 pub(super) async fn answer(host: &Arc<Host>, id: Id, call: Call) -> Reply {
@@ -18,6 +18,7 @@ pub(super) async fn answer(host: &Arc<Host>, id: Id, call: Call) -> Reply {
         Call::Status(Status {}) => reply::<Status>(id, Ok(host.status())),
         Call::AddMount(request) => reply::<AddMount>(id, host.add(&request).await),
         Call::Unmount(request) => reply::<Unmount>(id, host.remove(request).await),
+        Call::UpdateMount(request) => reply::<UpdateMount>(id, host.update(&request).await),
         Call::SetMount(request) => reply::<SetMount>(id, host.set(&request)),
         Call::GetFolder(GetFolder {}) => reply::<GetFolder>(id, Ok(host.folder_reply(Vec::new()))),
         Call::SetFolder(request) => reply::<SetFolder>(id, host.set_folder(&request).await),

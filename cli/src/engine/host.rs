@@ -27,7 +27,7 @@ use weightless_control::stats::Stats;
 use weightless_control::upkeep::{Done, Pause, Stop};
 use weightless_control::{
     AddMount, EngineStatus, Event, Fault, MountStatus, Mounted, SetMount, StatusReply, Unmount, UnmountManner,
-    Unmounted,
+    Unmounted, UpdateMount,
 };
 use weightless_core::engine::{Engine, EngineConfig};
 use weightless_core::folder::HubFolder;
@@ -267,7 +267,7 @@ impl Host {
             hosted.unmount(UnmountManner::Force).await?;
             return Err(Fault::new("interrupted", format!("{title}: called off")));
         }
-        tracing::info!(mount = title, commit = hosted.mount().commit(), dir = hosted.dir(), "mounted");
+        tracing::info!(mount = title, commit = &*hosted.mount().commit(), dir = hosted.dir(), "mounted");
         tokio::spawn(self.clone().watch(id, hosted.clone()));
         tokio::spawn(refresh::run(self.clone(), hosted.clone(), hub));
         self.events.forget(&hosted.dir());
@@ -374,6 +374,19 @@ impl Host {
         }
         self.keep();
         Ok(Unmounted { dir })
+    }
+
+    /// Moves a mount to the commit that its revision stands for now.
+    pub(crate) async fn update(&self, request: &UpdateMount) -> Outcome<MountStatus> {
+        let (_, hosted) = self.mounts.at(&request.dir)?;
+        let order = hosted.order();
+        let hub = self.hubs.hub(&self.engine, &self.resolved(), &order).await?;
+        if self.engine.update(&hub, hosted.mount(), order.spec.path.as_deref()).await.map_err(fault)? {
+            tracing::info!(dir = hosted.dir(), commit = &*hosted.mount().commit(), "moved to a newer commit");
+        }
+        hosted.set_newest(&hosted.mount().commit());
+        self.tell_mount(&hosted.status());
+        Ok(hosted.status())
     }
 
     /// Changes a mount.

@@ -171,7 +171,7 @@ impl Hosted {
         MountStatus {
             repo: self.mount.repo().to_string(),
             revision: self.mount.revision().to_owned(),
-            commit: self.mount.commit().to_owned(),
+            commit: self.mount.commit().to_string(),
             update: self.update.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             dir: self.dir(),
             pid: Some(std::process::id()),
@@ -209,7 +209,7 @@ impl Hosted {
 
     /// What its revision stands for now. `false` if that was known.
     pub(crate) fn set_newest(&self, commit: &str) -> bool {
-        let newest = (commit != self.mount.commit()).then(|| commit.to_owned());
+        let newest = (commit != &*self.mount.commit()).then(|| commit.to_owned());
         let mut update = self.update.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *update, newest.clone()) != newest
     }

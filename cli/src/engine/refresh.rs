@@ -16,7 +16,7 @@ const BACK_OFF_MAX: u32 = 32;
 
 /// Asks until the mount is over.
 pub(super) async fn run(host: Arc<Host>, hosted: Arc<Hosted>, hub: Arc<Hub>) {
-    if is_commit(hosted.mount().revision(), hosted.mount().commit()) {
+    if is_commit(hosted.mount().revision(), &hosted.mount().commit()) {
         return;
     }
     let ended = hosted.ended();

@@ -83,7 +83,8 @@ fn text(mounts: &[MountStatus]) -> Vec<String> {
 /// That there is a newer commit than the one that is shown.
 fn update(mount: &MountStatus) -> Option<String> {
     let commit = mount.update.as_deref()?;
-    let line = format!("{} has a newer commit, {}.", title(mount), commit.get(..8).unwrap_or(commit));
+    let commit = commit.get(..8).unwrap_or(commit);
+    let line = format!("{} has a newer commit, {commit}. weightless update {} shows it.", title(mount), mount.dir);
     Some(output::plain(&line))
 }
 

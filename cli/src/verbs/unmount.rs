@@ -67,7 +67,7 @@ pub(crate) fn choose_one(target: &str) -> Outcome<Known> {
 }
 
 /// The mounts that `target` means: the one at this folder, else all of this repo (at this revision and folder, if named).
-fn choose(target: &str) -> Outcome<Vec<Known>> {
+pub(crate) fn choose(target: &str) -> Outcome<Vec<Known>> {
     if let Ok(dir) = paths::absolute(Path::new(target))
         && let Some(known) = processes::at(&dir)?
     {

@@ -47,6 +47,6 @@ pub use lines::{LineError, Lines, MESSAGE_BYTES_MAX};
 pub use message::{Call, Id, Incoming, Malformed, Method, Reply, Request, RpcError};
 pub use mounts::{
     AddMount, EngineStatus, MountState, MountStatus, Mounted, SetMount, Status, StatusReply, Unmount, UnmountManner,
-    Unmounted,
+    Unmounted, UpdateMount,
 };
 pub use settings::{Problem, Settings};

@@ -6,7 +6,7 @@ use crate::events::{EVENT, EventMessage, Subscribe};
 use crate::fault::Fault;
 use crate::folder::{GetFolder, SetFolder};
 use crate::hello::Hello;
-use crate::mounts::{AddMount, SetMount, Status, Unmount};
+use crate::mounts::{AddMount, SetMount, Status, Unmount, UpdateMount};
 use crate::repos::{DescribeRepo, GetReadme, ListFolder, Search};
 use crate::settings::{GetSettings, SetSettings};
 use crate::stats::GetStats;
@@ -68,6 +68,8 @@ calls! {
     Unmount,
     /// Changes a mount.
     SetMount,
+    /// Moves a mount to a newer commit.
+    UpdateMount,
     /// The Hub folder.
     GetFolder,
     /// Turns the Hub folder on or off.

@@ -67,7 +67,7 @@ pub struct MountStatus {
     pub revision: String,
     /// Full sha of the commit that is shown; empty while it is not known.
     pub commit: String,
-    /// Full sha of the commit that the revision stands for by now, where that is another one.
+    /// Full sha of the commit that the revision stands for by now, where that is another one: `mounts.update` moves the mount to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<String>,
     /// The folder of the repo that is shown as the root; empty for the whole repo.
@@ -306,6 +306,20 @@ pub struct SetMount {
     /// Its share of the memory against other mounts, 1 to [`WEIGHT_MAX`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
+}
+
+/// Moves a mount to the commit that its revision stands for now. New opens and look-ups see it at once and as a whole; files that are
+/// open keep their content. A mount that is there already stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct UpdateMount {
+    /// The mount point.
+    pub dir: String,
+}
+
+impl Method for UpdateMount {
+    const NAME: &str = "mounts.update";
+    type Reply = MountStatus;
 }
 
 /// The largest share: a hundred times the usual one.

@@ -49,7 +49,7 @@ fn methods(generator: &mut SchemaGenerator, types: &mut Types) -> Vec<Described>
         ($($method:ident)+) => { vec![$(one::<$method>(generator, types)),+] };
     }
     all![
-        Hello Status AddMount Unmount SetMount GetFolder SetFolder Pause GetSettings SetSettings ListAccounts AddAccount
+        Hello Status AddMount Unmount SetMount UpdateMount GetFolder SetFolder Pause GetSettings SetSettings ListAccounts AddAccount
         RemoveAccount UseAccount Search DescribeRepo ListFolder GetReadme GetStats Subscribe Doctor Diagnose Stop
     ]
 }

@@ -121,6 +121,12 @@ impl Store {
         ((ix as usize) < self.nodes.len()).then_some(ix)
     }
 
+    /// The names in a folder that are known, whether it is listed or not.
+    pub(super) fn names_in(&self, parent: Ix) -> Vec<Arc<str>> {
+        let nodes = (ROOT + 1..).zip(&self.nodes[1..]);
+        nodes.filter(|(_, node)| node.parent == parent).map(|(ix, _)| self.name(ix).into()).collect()
+    }
+
     pub(super) fn is_folder(&self, ix: Ix) -> bool {
         self.nodes[ix as usize].kind == PackedKind::Folder
     }

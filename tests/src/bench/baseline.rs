@@ -54,7 +54,7 @@ impl Baseline {
     ) -> Result<Duration> {
         let Some(Node { kind: NodeKind::File(file), .. }) = mount.node(node) else { anyhow::bail!("not a file") };
         let hash = MerkleHash::from_hex(file.xet_hash.as_deref().context("not in Xet storage")?)?;
-        let token = hub.xet_read_token(mount.repo(), mount.commit()).await?;
+        let token = hub.xet_read_token(mount.repo(), &mount.commit()).await?;
         let bearer = token.token.bearer();
         let secret = bearer.to_str()?.trim_start_matches("Bearer ").to_owned();
         let auth = AuthConfig::maybe_new(Some(secret), None, None);

@@ -187,6 +187,7 @@ export class SimulatedEngine implements Bridge {
       return { dir };
     },
     "mounts.set": (params) => this.#setMount(params),
+    "mounts.update": ({ dir }) => this.#mount(dir),
     "folder.get": () => ({ folder: this.#folder, notes: [] }),
     "folder.set": ({ on, dir }) => {
       const at = dir ?? this.#settings.mount_folder ?? FOLDER;
