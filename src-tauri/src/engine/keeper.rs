@@ -33,7 +33,7 @@ pub(crate) enum News {
     /// How the app stands with the engine.
     State(EngineState),
     /// What is mounted, after each connection and whenever events were lost.
-    Status(StatusReply),
+    Status(Box<StatusReply>),
     /// The settings, after each connection.
     Settings(Box<SettingsReply>),
     /// Something happened.
@@ -283,7 +283,7 @@ impl Shared {
         let Some(link) = self.link() else { return };
         let tell = self.tell.clone();
         link.ask(&Status {}, move |outcome| match outcome {
-            Ok(status) => tell(News::Status(status)),
+            Ok(status) => tell(News::Status(Box::new(status))),
             Err(fault) => tracing::warn!(code = fault.code, "status: {fault}"),
         });
     }
