@@ -52,6 +52,8 @@ pub(crate) enum Verb {
     Info(InfoArgs),
     /// Show the commits of a repo
     Log(LogArgs),
+    /// Free what is kept on this device of what was read
+    Free(FreeArgs),
     /// Pause all network, or of one mount
     Pause(PauseArgs),
     /// Go on after a pause
@@ -166,6 +168,9 @@ pub(crate) struct MountArgs {
     /// Stay in the terminal and unmount on Ctrl-C
     #[arg(long, short)]
     pub(crate) foreground: bool,
+    /// Read everything from the network and keep nothing on this device; for all other mounts it is the setting store_max_gb
+    #[arg(long, requires = "foreground")]
+    pub(crate) no_store: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -315,6 +320,26 @@ pub(crate) struct LogArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) hub: HubArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weightless free --dry-run         what is kept, what was not used for longest first
+  weightless free org/name          what was first read in this repo
+  weightless free                   everything
+
+Files stay readable: what is needed again comes from the network again.")]
+pub(crate) struct FreeArgs {
+    /// org/name, datasets/org/name, spaces/org/name; everything without one
+    #[arg(value_name = "REPO")]
+    pub(crate) repo: Option<String>,
+    /// Only show what would be freed
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -51,9 +51,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use weightless_control::{AddMount, Fault, Mounted};
 use weightless_core::accounts::{AccountBook, OsKeychain};
-use weightless_core::settings::{Machine, SettingsFile};
+use weightless_core::engine::EngineConfig;
+use weightless_core::reader::ReaderConfig;
+use weightless_core::settings::{Machine, Resolved, SettingsFile};
+use weightless_core::store::{self, HubCache, StoreConfig};
 use weightless_core::{Error, ErrorKind};
-use weightless_platform::memory;
+use weightless_platform::{memory, room};
 
 /// An engine without mounts and clients ends after this long: soon, since starting one takes a blink.
 const IDLE_MS: u64 = 3_000;
@@ -64,6 +67,8 @@ const FILES_MIN: u64 = 256;
 /// Descriptors that are asked for: a thousand mounts and as many connections. Not all there may be: helpers that the engine
 /// starts inherit the limit, and some close every number up to it.
 const FILES_MAX: u64 = 1 << 16;
+/// A whole file of this size is worth a sync.
+const STORE_DURABLE_BYTES: u64 = 16 << 20;
 /// At the end, how long tasks that still run are waited for.
 const RUNTIME_END_MS: u64 = 1_000;
 
@@ -88,6 +93,8 @@ pub(crate) struct Options {
     only: Option<AddMount>,
     /// Nobody asks the Hub by default, whatever the environment holds.
     is_anonymous: bool,
+    /// Nothing on this device is read or kept.
+    is_without_local: bool,
 }
 
 impl Options {
@@ -104,6 +111,7 @@ impl Options {
             log: Some(log),
             only: None,
             is_anonymous: false,
+            is_without_local: false,
         })
     }
 
@@ -121,6 +129,7 @@ impl Options {
             log: None,
             only: Some(only),
             is_anonymous: false,
+            is_without_local: false,
         })
     }
 
@@ -128,6 +137,26 @@ impl Options {
     #[cfg(feature = "demo")]
     pub(crate) fn anonymous(self) -> Self {
         Options { is_anonymous: true, ..self }
+    }
+
+    /// Everything comes from the network, and nothing is kept.
+    pub(crate) fn without_local(self) -> Self {
+        Options { is_without_local: true, ..self }
+    }
+
+    /// What the engine is made of.
+    fn engine_config(&self, reader: ReaderConfig, resolved: &Resolved) -> Outcome<EngineConfig> {
+        if self.is_without_local {
+            return Ok(EngineConfig::without_local(reader));
+        }
+        let store = StoreConfig {
+            folder: paths::cache_dir()?,
+            limits: resolved.store,
+            queue_blocks_max: store::queue_blocks(resolved.budget_bytes),
+            durable_bytes_min: STORE_DURABLE_BYTES,
+            free_space: room::free_bytes,
+        };
+        Ok(EngineConfig { reader, store: Some(store), hub_cache: HubCache::find(&env) })
     }
 
     fn who(&self) -> Who {
@@ -231,6 +260,7 @@ async fn live(
         () = look_at_settings(&host) => {}
         () = host.figures.run(&host) => {}
         () = metrics::run(&host) => {}
+        () = host.tell_of_store() => {}
     }
     host.close().await;
     server.close().await;

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Verb::Ls(args) => (verbs::ls::run(&args), Format::of(args.json)),
         Verb::Info(args) => (verbs::info::run(&args), Format::of(args.json)),
         Verb::Log(args) => (verbs::log::run(&args), Format::of(args.json)),
+        Verb::Free(args) => (verbs::free::run(&args), Format::of(args.json)),
         Verb::Pause(args) => (verbs::pause::run(&args, true), Format::Text),
         Verb::Resume(args) => (verbs::pause::run(&args, false), Format::Text),
         Verb::Login(args) => (verbs::accounts::login(&args), Format::Text),

@@ -86,6 +86,14 @@ pub(crate) fn folder_file() -> Outcome<PathBuf> {
     Ok(state_dir()?.join("folder.json"))
 }
 
+/// The folder of what can be had again: `WEIGHTLESS_CACHE`, else the place of the system. Made when something is put there.
+pub(crate) fn cache_dir() -> Outcome<PathBuf> {
+    match std::env::var_os("WEIGHTLESS_CACHE").filter(|dir| !dir.is_empty()).map(PathBuf::from) {
+        Some(dir) => absolute(&dir),
+        None => Ok(project()?.cache_dir().to_owned()),
+    }
+}
+
 /// The engine's log.
 pub(crate) fn log_file() -> Outcome<PathBuf> {
     Ok(state_dir()?.join("engine.log"))

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod folder;
+pub(crate) mod free;
 pub(crate) mod info;
 pub(crate) mod log;
 pub(crate) mod ls;

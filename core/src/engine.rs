@@ -12,6 +12,7 @@ use crate::hub::Hub;
 use crate::mount::Mount;
 use crate::reader::{Reader, ReaderConfig};
 use crate::repo::RepoSpec;
+use crate::store::{HubCache, LocalFetcher, LocalStats, Store, StoreConfig};
 use crate::token::Token;
 use crate::transport::{Statistics, Transport};
 use crate::tree::{NodeId, Tree};
@@ -23,11 +24,25 @@ use tokio::runtime::Handle;
 /// How long the system may take to forget the names of a mount that moves.
 const FORGET_MS: u64 = 2_000;
 
+/// At the end the store is waited for so long: what it has not written by then is fetched again some day.
+const STORE_END: Duration = Duration::from_secs(2);
+
 /// What an engine is told once.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
     /// Memory and patience of the reader.
     pub reader: ReaderConfig,
+    /// What was read once is kept here; without it nothing is.
+    pub store: Option<StoreConfig>,
+    /// Files that are there already are read there; without it none is.
+    pub hub_cache: Option<HubCache>,
+}
+
+impl EngineConfig {
+    /// One that neither keeps nor finds anything on this device.
+    pub fn without_local(reader: ReaderConfig) -> Self {
+        EngineConfig { reader, store: None, hub_cache: None }
+    }
 }
 
 /// What all mounts of an engine do, as of now.
@@ -40,12 +55,18 @@ pub struct EngineStats {
     pub reader: weightless_plan::Stats,
     /// Requests and bytes by what they were for: the two ways to content, and what had to be asked before.
     pub asked: Statistics,
+    /// Bytes of content off the network.
+    pub wire_bytes: u64,
+    /// What came from this device, and what is kept there.
+    pub local: LocalStats,
 }
 
 /// Reader, transport and mounts of one process.
 #[derive(Debug)]
 pub struct Engine {
     transport: Transport,
+    store: Option<Arc<Store>>,
+    local: Arc<LocalFetcher>,
     maker: Maker,
 }
 
@@ -56,10 +77,12 @@ impl Engine {
     /// A configuration that contradicts itself.
     pub fn new(config: EngineConfig, runtime: Handle) -> Result<Self> {
         let transport = Transport::new();
-        let reader = Reader::new(config.reader, Arc::new(transport.clone()), runtime.clone()).map_err(|error| {
+        let store = config.store.map(|config| Arc::new(Store::open(config)));
+        let local = Arc::new(LocalFetcher::new(store.clone(), config.hub_cache, Arc::new(transport.clone())));
+        let reader = Reader::new(config.reader, local.clone(), runtime.clone()).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, "the memory budget").saying(error.to_string()).because(error)
         })?;
-        Ok(Engine { transport, maker: Maker::new(Arc::new(reader), runtime) })
+        Ok(Engine { transport, store, local, maker: Maker::new(Arc::new(reader), runtime) })
     }
 
     /// What all mounts together do.
@@ -68,7 +91,23 @@ impl Engine {
     /// [`ErrorKind::Internal`] after a bug in the reader.
     pub fn stats(&self) -> Result<EngineStats> {
         let budget_bytes = self.reader().limits()?.budget_bytes;
-        Ok(EngineStats { budget_bytes, reader: self.reader().stats()?, asked: self.transport.statistics() })
+        Ok(EngineStats {
+            budget_bytes,
+            reader: self.reader().stats()?,
+            asked: self.transport.statistics(),
+            wire_bytes: self.reader().wire_bytes(),
+            local: self.local.stats(),
+        })
+    }
+
+    /// The local store, if there is one.
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.store.as_ref()
+    }
+
+    /// What came from this device, and what is kept there.
+    pub fn local(&self) -> LocalStats {
+        self.local.stats()
     }
 
     /// The reader's account.
@@ -132,8 +171,11 @@ impl Engine {
         }
     }
 
-    /// Fails what waits; called last.
+    /// Fails what waits, and gives the store a moment for what it has not written yet; called last.
     pub fn shut_down(&self) {
         self.reader().shut_down();
+        if let Some(store) = &self.store {
+            store.flush(STORE_END);
+        }
     }
 }

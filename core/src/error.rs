@@ -57,6 +57,8 @@ pub enum ErrorKind {
     Protocol,
     /// The local disk is full.
     DiskFull,
+    /// The local store cannot be written; reading goes on without it.
+    StoreUnusable,
     /// FUSE, macFUSE or WinFsp is not installed or not usable.
     DriverMissing,
     /// The mount point is in use.
@@ -141,6 +143,7 @@ impl ErrorKind {
             ContentMismatch,
             Protocol,
             DiskFull,
+            StoreUnusable,
             DriverMissing,
             MountPointBusy,
             MountPointInvalid,
@@ -276,6 +279,13 @@ impl ErrorKind {
                 Error,
             ),
             DiskFull => row("disk_full", "the disk is full", "Free some space.", Never, Warn),
+            StoreUnusable => row(
+                "store_unusable",
+                "the local store cannot be written, so nothing that is read is kept",
+                "Reading goes on from the network. Is the folder yours, and is its disk well?",
+                Never,
+                Warn,
+            ),
             DriverMissing => row("driver_missing", "the file system driver is not usable", "", Never, Warn),
             MountPointBusy => row(
                 "mount_point_busy",

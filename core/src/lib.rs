@@ -11,6 +11,7 @@
 //! | [`tree`] | the immutable tree of a commit, loaded by folder |
 //! | [`transport`] | streams ranges of a file's bytes: Xet or plain |
 //! | [`reader`] | runs the plan: blocks, handles, waiting reads |
+//! | [`store`] | what was read once, kept on this device; the Hugging Face cache |
 //! | [`mount`] | a repo at a commit |
 //! | [`folder`] | every repo of the Hub under its name |
 //! | [`volume`] | what the platform's adapters show: a mount, or the Hub folder |
@@ -33,6 +34,7 @@ pub mod net;
 pub mod reader;
 pub mod repo;
 pub mod settings;
+pub mod store;
 pub mod token;
 pub mod transport;
 pub mod tree;

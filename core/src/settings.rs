@@ -13,6 +13,7 @@ pub use self::defaults::{budget_bytes, mount_folder};
 use self::document::{Document, NotToml, Version};
 use self::rule::{RULES, Rule};
 use crate::net::{Env, NetConfig, ProxyUrl};
+use crate::store::StoreLimits;
 use crate::{Error, ErrorKind, Result, durable};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -59,6 +60,8 @@ pub struct Resolved {
     pub mount_folder: PathBuf,
     /// A level (`info`), or directives as `tracing` reads them (`warn,weightless=debug`); see [`Resolved::log_filter`].
     pub log_level: String,
+    /// How much the local store may take (`store_max_gb`) and what it leaves free (`store_keep_free_gb`).
+    pub store: StoreLimits,
     /// A port of the loopback address that answers with figures for Prometheus.
     pub metrics_port: Option<u16>,
 }
@@ -361,6 +364,8 @@ fn resolved(settings: &Settings, machine: &Machine) -> Resolved {
         ca_file,
         mount_folder,
         log_level,
+        store_max_gb,
+        store_keep_free_gb,
         metrics_port,
     } = settings;
     let home = machine.home.as_deref();
@@ -377,6 +382,10 @@ fn resolved(settings: &Settings, machine: &Machine) -> Resolved {
             .as_deref()
             .map_or_else(|| defaults::mount_folder(home), |text| rule::expand(text, home)),
         log_level: log_level.clone().unwrap_or_else(|| defaults::LOG_LEVEL.to_owned()),
+        store: StoreLimits {
+            max_bytes: u64::from(store_max_gb.unwrap_or(defaults::STORE_MAX_GB)) << 30,
+            keep_free_bytes: u64::from(store_keep_free_gb.unwrap_or(defaults::STORE_KEEP_FREE_GB)) << 30,
+        },
         metrics_port: *metrics_port,
     }
 }

@@ -27,7 +27,7 @@ pub const fn errno(kind: ErrorKind) -> i32 {
         DriverMissing => libc::ENODEV,
         Closed => libc::ECANCELED,
         Stale => libc::ESTALE,
-        HubDown | Expired | Internal => libc::EIO,
+        HubDown | Expired | StoreUnusable | Internal => libc::EIO,
     }
 }
 
@@ -55,6 +55,7 @@ pub const fn ntstatus(kind: ErrorKind) -> u32 {
         Protocol => STATUS_INVALID_NETWORK_RESPONSE,
         ContentMismatch => STATUS_CRC_ERROR,
         DiskFull => STATUS_DISK_FULL,
+        StoreUnusable => STATUS_IO_DEVICE_ERROR,
         DriverMissing => STATUS_NO_SUCH_DEVICE,
         Closed => STATUS_CANCELLED,
         Stale => STATUS_FILE_INVALID,
@@ -73,6 +74,7 @@ const STATUS_CRC_ERROR: u32 = 0xC000_003F;
 const STATUS_SHARING_VIOLATION: u32 = 0xC000_0043;
 const STATUS_DISK_FULL: u32 = 0xC000_007F;
 const STATUS_IO_TIMEOUT: u32 = 0xC000_00B5;
+const STATUS_IO_DEVICE_ERROR: u32 = 0xC000_0185;
 const STATUS_FILE_IS_A_DIRECTORY: u32 = 0xC000_00BA;
 const STATUS_NETWORK_BUSY: u32 = 0xC000_00BF;
 const STATUS_INVALID_NETWORK_RESPONSE: u32 = 0xC000_00C3;
@@ -119,6 +121,7 @@ mod tests {
             (ContentMismatch, libc::EBADMSG),
             (Protocol, libc::EPROTO),
             (DiskFull, libc::ENOSPC),
+            (StoreUnusable, libc::EIO),
             (DriverMissing, libc::ENODEV),
             (MountPointBusy, libc::EBUSY),
             (MountPointInvalid, libc::EINVAL),
@@ -160,6 +163,7 @@ mod tests {
             (ContentMismatch, 0xC000_003F),
             (Protocol, 0xC000_00C3),
             (DiskFull, 0xC000_007F),
+            (StoreUnusable, 0xC000_0185),
             (DriverMissing, 0xC000_000E),
             (MountPointBusy, 0xC000_0043),
             (MountPointInvalid, 0xC000_0039),

@@ -8,6 +8,7 @@
 //! | [`mounts`] | mounts of ours in this system: found, probed, cleared, unmounted; who holds one |
 //! | [`programs`] | names of processes |
 //! | [`clock`] | moments as a person's clock shows them |
+//! | [`room`] | how much room a disk has |
 //! | [`memory`] | how the allocator treats large buffers |
 //! | `fuse` | the adapter of Linux and macOS |
 //! | `winfsp` | its place on Windows |
@@ -19,6 +20,7 @@ pub mod memory;
 pub mod mounts;
 mod options;
 pub mod programs;
+pub mod room;
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 pub mod fuse;

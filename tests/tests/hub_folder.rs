@@ -43,7 +43,7 @@ impl World {
         let hub = runtime.block_on(HubSim::builder().repos(repos()).start()).expect("a Hub");
         let net = NetConfig::new(Some(hub.endpoint()), &|_| None).expect("an endpoint");
         let seen = Arc::new(Hub::new(net, None).expect("a client"));
-        let config = EngineConfig { reader: ReaderConfig::default() };
+        let config = EngineConfig::without_local(ReaderConfig::default());
         let engine = Engine::new(config, runtime.handle().clone()).expect("an engine");
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = told.clone();

@@ -198,7 +198,11 @@ log: string,
 /**
  * What is wrong beyond a single mount, as long as it is: settings that cannot be read, a Hub that asks to slow down.
  */
-faults: Array<Fault>, };
+faults: Array<Fault>, 
+/**
+ * What it keeps on this device; nothing where it keeps nothing.
+ */
+store?: StoreStatus | null, };
 
 /**
  * What happened.
@@ -411,6 +415,53 @@ export type Found = {
 repos: Array<RepoHit>, };
 
 /**
+ * Frees what is kept on this device of what was read; what was not used for longest comes first.
+ */
+export type Free = { 
+/**
+ * Only what was first read in this repo: `org/name`, `datasets/org/name`, `spaces/org/name`.
+ */
+repo: string | null, 
+/**
+ * Only say what would be freed.
+ */
+dry_run: boolean, };
+
+/**
+ * What was freed, or would be.
+ */
+export type Freed = { 
+/**
+ * Bytes on the disk, in all.
+ */
+bytes: number, 
+/**
+ * Files, in all.
+ */
+files: number, 
+/**
+ * The first of them, at most [`FREED_MAX`].
+ */
+first: Array<FreedFile>, };
+
+/**
+ * A file of which something was kept.
+ */
+export type FreedFile = { 
+/**
+ * The repo that it was first read in; empty where that is not known any more.
+ */
+repo: string, 
+/**
+ * Its path there.
+ */
+path: string, 
+/**
+ * Bytes that it takes on the disk.
+ */
+bytes: number, };
+
+/**
  * Asks for the Hub folder.
  */
 export type GetFolder = Record<symbol, never>;
@@ -531,6 +582,27 @@ revision: string | null,
 path: string, };
 
 /**
+ * What came from this device.
+ */
+export type Local = { 
+/**
+ * Bytes of content that came from the local store.
+ */
+store_bytes: number, 
+/**
+ * Bytes of content that came from the Hugging Face cache.
+ */
+hub_cache_bytes: number, 
+/**
+ * Bytes that the store takes on the disk.
+ */
+kept_bytes: number, 
+/**
+ * Blocks that came faster than they could be written, and were not kept.
+ */
+dropped_blocks: number, };
+
+/**
  * The memory for file content.
  */
 export type Memory = { 
@@ -637,6 +709,14 @@ bytes_delivered: number,
  * Bytes of content that came over the network.
  */
 bytes_fetched: number, 
+/**
+ * Bytes of content that came from the local store.
+ */
+bytes_from_store: number, 
+/**
+ * Bytes of content that came from the Hugging Face cache.
+ */
+bytes_from_hub_cache: number, 
 /**
  * Files open now.
  */
@@ -997,6 +1077,15 @@ mount_folder: string | null,
  */
 log_level: string | null, 
 /**
+ * What was read is kept on this device, up to so many GiB; 0 keeps nothing, and removes what is kept. Takes effect at once.
+ * Default: 50.
+ */
+store_max_gb: number | null, 
+/**
+ * GiB that stay free on the disk, whatever `store_max_gb` allows. Takes effect at once. Default: 10.
+ */
+store_keep_free_gb: number | null, 
+/**
  * A port of the loopback address that answers with figures for Prometheus. Default: none.
  */
 metrics_port: number | null, };
@@ -1051,6 +1140,10 @@ memory: Memory,
  */
 network: Network, 
 /**
+ * What came from this device instead.
+ */
+local: Local, 
+/**
  * Each mount, in the order of `status`.
  */
 mounts: Array<MountStats>, 
@@ -1093,6 +1186,31 @@ force: boolean,
  * Whether the next engine mounts again what was mounted: a restart.
  */
 keep_mounts: boolean, };
+
+/**
+ * What is kept on this device of what was read.
+ */
+export type StoreStatus = { 
+/**
+ * Its folder.
+ */
+dir: string, 
+/**
+ * Bytes that it takes on the disk.
+ */
+used_bytes: number, 
+/**
+ * Bytes that it may take.
+ */
+max_bytes: number, 
+/**
+ * Bytes that it leaves free on the disk.
+ */
+keep_free_bytes: number, 
+/**
+ * Why nothing is kept at the moment, where that is so.
+ */
+fault: Fault | null, };
 
 /**
  * Starts the stream on this connection, or changes what it carries. Requests go on as before.
@@ -1242,6 +1360,7 @@ export interface Methods {
   "repos.readme": { params: GetReadme; reply: Readme };
   "stats": { params: GetStats; reply: Stats };
   "subscribe": { params: Subscribe; reply: Subscribed };
+  "store.free": { params: Free; reply: Freed };
   "doctor": { params: Doctor; reply: Checkup };
   "diagnostics": { params: Diagnose; reply: Diagnostics };
   "stop": { params: Stop; reply: Done };

@@ -9,6 +9,7 @@ function stats(at_s: number, delivered: number, rate = 0): Stats {
     total: traffic,
     memory: { budget_bytes: 1, used_bytes: 0, ahead_bytes: 0, behind_bytes: 0, in_flight_bytes: 0 },
     network: { requests: 0, retries: 0, in_flight: 0, link_rate: null, reads: 0, memory_hits: 0, waiting_reads: 0 },
+    local: { store_bytes: 0, hub_cache_bytes: 0, kept_bytes: 0, dropped_blocks: 0 },
     mounts: [{ dir: "/m", traffic, open_files: 1 }],
     files: [],
   };

@@ -9,7 +9,7 @@ use weightless_control::message::{Call, Id, Method, Reply, RpcError};
 use weightless_control::repos::{DescribeRepo, GetReadme, ListFolder, Search};
 use weightless_control::settings::{GetSettings, SetSettings};
 use weightless_control::stats::GetStats;
-use weightless_control::upkeep::{Diagnose, Doctor, Pause, Stop};
+use weightless_control::upkeep::{Diagnose, Doctor, Free, Pause, Stop};
 use weightless_control::{AddMount, Event, GetFolder, SetFolder, SetMount, Status, Unmount, UpdateMount};
 
 /// Answers one request. `hello` and `subscribe` are the connection's own and come as an error here.
@@ -40,6 +40,7 @@ pub(super) async fn answer(host: &Arc<Host>, id: Id, call: Call) -> Reply {
         Call::ListFolder(request) => reply::<ListFolder>(id, host.list_folder(&request).await),
         Call::GetReadme(request) => reply::<GetReadme>(id, host.readme(&request).await),
         Call::GetStats(GetStats {}) => reply::<GetStats>(id, Ok((*host.stats(Duration::ZERO)).clone())),
+        Call::Free(request) => reply::<Free>(id, host.free(request).await),
         Call::Doctor(request) => reply::<Doctor>(id, Ok(host.doctor(&request).await)),
         Call::Diagnose(Diagnose {}) => reply::<Diagnose>(id, Ok(host.diagnostics().await)),
         Call::Stop(request) => reply::<Stop>(id, host.ask_to_stop(&request)),

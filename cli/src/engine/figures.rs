@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use weightless_control::stats::{FILES_MAX, FileStats, Memory, MountStats, Network, Stats, Waiting};
+use weightless_control::stats::{FILES_MAX, FileStats, Local, Memory, MountStats, Network, Stats, Waiting};
 use weightless_core::mount::OpenFileStats;
 use weightless_core::reader::WaitsFor;
 use weightless_platform::programs::{self, Program};
@@ -102,7 +102,7 @@ impl Past {
     fn take(&mut self, host: &Host, now: Duration) -> Stats {
         let (memory, network) = reader_figures(host);
         if let Ok(stats) = host.engine.reader().stats() {
-            self.total.sample(now, stats.counts.read_bytes, stats.counts.arrived_bytes);
+            self.total.sample(now, stats.counts.read_bytes, host.engine.reader().wire_bytes());
         }
         let (mut mounts, mut files) = (Vec::new(), Vec::new());
         let (mut dirs, mut handles) = (HashSet::new(), HashSet::new());
@@ -141,6 +141,7 @@ impl Past {
             total: self.total.traffic(),
             memory,
             network,
+            local: local_figures(host),
             mounts,
             files,
         }
@@ -167,6 +168,17 @@ fn waiting(waits_for: WaitsFor) -> Waiting {
         WaitsFor::Link => Waiting::Link,
         WaitsFor::Retry(span) => Waiting::Retry { in_s: span.as_secs() },
         WaitsFor::HubLimit(span) => Waiting::HubLimit { in_s: span.as_secs() },
+    }
+}
+
+fn local_figures(host: &Host) -> Local {
+    let local = host.engine.local();
+    let store = local.store.as_ref();
+    Local {
+        store_bytes: local.store_bytes,
+        hub_cache_bytes: local.hub_cache_bytes,
+        kept_bytes: store.map_or(0, |store| store.used_bytes),
+        dropped_blocks: store.map_or(0, |store| store.dropped_blocks),
     }
 }
 

@@ -18,23 +18,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use url::Url;
 use weightless_control::mounts::WEIGHT_MAX;
 use weightless_control::settings::{Problem, SettingsReply};
 use weightless_control::stats::Stats;
-use weightless_control::upkeep::{Done, Pause, Stop};
+use weightless_control::upkeep::{Done, FREED_MAX, Free, Freed, FreedFile, Pause, Stop};
 use weightless_control::{
-    AddMount, EngineStatus, Event, Fault, MountStatus, Mounted, SetMount, StatusReply, Unmount, UnmountManner,
-    Unmounted, UpdateMount,
+    AddMount, EngineStatus, Event, Fault, MountStatus, Mounted, SetMount, StatusReply, StoreStatus, Unmount,
+    UnmountManner, Unmounted, UpdateMount,
 };
-use weightless_core::engine::{Engine, EngineConfig};
+use weightless_core::engine::Engine;
 use weightless_core::folder::HubFolder;
 use weightless_core::hub::Hub;
 use weightless_core::mount::Mount;
 use weightless_core::reader::ReaderConfig;
+use weightless_core::repo::RepoSpec;
 use weightless_core::settings::{Resolved, SettingsFile};
+use weightless_core::store::{StoreStats, queue_blocks};
 use weightless_core::{Error, ErrorKind};
 use weightless_platform::mounts;
 
@@ -114,7 +117,7 @@ impl Host {
         hubs.set_paused(record.is_paused);
         // A configuration that cannot be is told now and not at the first mount.
         hubs.net(&resolved, None)?;
-        let config = EngineConfig { reader: reader_config(&resolved) };
+        let config = options.engine_config(reader_config(&resolved), &resolved)?;
         let engine = Engine::new(config, runtime).map_err(fault)?;
         engine.set_bandwidth_cap(resolved.bandwidth_cap_bytes_per_s);
         Ok(Arc::new(Host {
@@ -158,6 +161,7 @@ impl Host {
                 is_paused: self.is_paused(),
                 log: self.log.clone(),
                 faults,
+                store: self.engine.store().map(|store| Box::new(store_status(store.stats()))),
             },
             folder: self.folder.status(),
             mounts: self.mounts.statuses(),
@@ -171,6 +175,8 @@ impl Host {
         if !problems.is_empty() {
             faults.push(settings_fault(problems).advise("weightless config shows what holds."));
         }
+        let store = self.engine.store().and_then(|store| store.stats().trouble);
+        faults.extend(store.map(fault));
         faults
     }
 
@@ -481,10 +487,46 @@ impl Host {
         log::set_filter(&resolved.log_filter());
         self.engine.reader().set_limits(reader_config(&resolved).limits).map_err(fault)?;
         self.engine.set_bandwidth_cap(resolved.bandwidth_cap_bytes_per_s);
+        if let Some(store) = self.engine.store() {
+            store.set_limits(resolved.store);
+            store.set_queue(queue_blocks(resolved.budget_bytes));
+        }
         self.hubs.renew(&resolved)?;
         self.settings_changed.send_modify(|changes| *changes += 1);
         self.events.tell(Event::Settings { settings: Box::new(reply.clone()) });
         Ok(())
+    }
+
+    /// Frees what is kept on this device.
+    pub(crate) async fn free(&self, request: Free) -> Outcome<Freed> {
+        let repo = match &request.repo {
+            Some(repo) => Some(RepoSpec::parse(repo, &self.endpoint()?).map_err(fault)?.repo.to_string()),
+            None => None,
+        };
+        let Some(store) = self.engine.store().cloned() else { return Ok(Freed::default()) };
+        let freed = blocking(move || store.free(repo.as_deref(), request.dry_run)).await?;
+        Ok(Freed {
+            bytes: freed.iter().map(|file| file.bytes).sum(),
+            files: freed.len() as u64,
+            first: freed
+                .into_iter()
+                .take(FREED_MAX)
+                .map(|file| FreedFile { repo: file.repo, path: file.path, bytes: file.bytes })
+                .collect(),
+        })
+    }
+
+    /// Tells everybody when nothing can be kept, or when what was kept was wrong; never resolves.
+    pub(crate) async fn tell_of_store(&self) {
+        let Some(mut news) = self.engine.store().map(|store| store.news()) else { return std::future::pending().await };
+        loop {
+            match news.recv().await {
+                // Each cause is told once by the store itself, until it is over.
+                Ok(error) => self.events.tell(Event::Notice { dir: None, fault: fault(error) }),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return std::future::pending().await,
+            }
+        }
     }
 
     /// Ends the engine, if nobody uses it or if it must be.
@@ -634,6 +676,16 @@ fn settings_fault(problems: Vec<Problem>) -> Fault {
     let mut fault = Fault::new("settings_invalid", sentences.join("; "));
     fault.problems = problems;
     fault
+}
+
+fn store_status(stats: StoreStats) -> StoreStatus {
+    StoreStatus {
+        dir: stats.folder.to_string_lossy().into_owned(),
+        used_bytes: stats.used_bytes,
+        max_bytes: stats.limits.max_bytes,
+        keep_free_bytes: stats.limits.keep_free_bytes,
+        fault: stats.trouble.map(fault),
+    }
 }
 
 /// What the reader is told.

@@ -178,6 +178,8 @@ impl Hosted {
             mounted_unix_s: unix_s(self.mounted_at),
             bytes_delivered: counters.delivered_bytes.load(Ordering::Relaxed),
             bytes_fetched: counters.fetched_bytes.load(Ordering::Relaxed),
+            bytes_from_store: counters.store_bytes.load(Ordering::Relaxed),
+            bytes_from_hub_cache: counters.hub_cache_bytes.load(Ordering::Relaxed),
             open_files: self.mount.open_files() as u64,
             files: totals.files,
             size_bytes: totals.bytes,

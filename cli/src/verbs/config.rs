@@ -110,6 +110,8 @@ fn names() -> std::collections::BTreeSet<String> {
         ca_file: Some(String::new()),
         mount_folder: Some(String::new()),
         log_level: Some(String::new()),
+        store_max_gb: Some(0),
+        store_keep_free_gb: Some(0),
         metrics_port: Some(0),
     };
     values(&all).into_iter().map(|(name, _)| name).collect()

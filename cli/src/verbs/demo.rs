@@ -33,7 +33,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
         ..AddMount::default()
     };
     // A real token is nothing for the demo's Hub.
-    let options = Options::for_mount(request, Vec::new())?.anonymous();
+    let options = Options::for_mount(request, Vec::new())?.anonymous().without_local();
     engine::run(&options, |mounted, notes| {
         notes.iter().for_each(output::note);
         if let Some(mounted) = mounted {

@@ -36,6 +36,7 @@ pub(crate) fn run(args: &MountArgs) -> Outcome {
     if args.foreground {
         refuse_if_there(&request)?;
         let options = Options::for_mount(request, args.reader.overrides())?;
+        let options = if args.no_store { options.without_local() } else { options };
         return engine::run(&options, |mounted, notes| {
             notes.iter().for_each(output::note);
             if let Some(mounted) = mounted {

@@ -8,7 +8,7 @@ use crate::output;
 use crate::processes::{self, Known};
 use crate::verbs::folder::problems;
 use std::time::Duration;
-use weightless_control::{EngineStatus, Fault, FolderStatus, MountState, MountStatus};
+use weightless_control::{EngineStatus, Fault, FolderStatus, MountState, MountStatus, StoreStatus};
 
 /// Answered from memory.
 const ANSWER_MS_MAX: u64 = 1_000;
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &StatusArgs) -> Outcome {
     }
     if !mounts.is_empty() {
         text(&mounts).iter().for_each(output::line);
+        engine.iter().filter_map(|engine| engine.store.as_deref()).map(kept).for_each(output::note);
     }
     folder.iter().flat_map(about).for_each(output::line);
     engine.iter().flat_map(notes).for_each(output::note);
@@ -62,8 +63,13 @@ fn notes(engine: &EngineStatus) -> Vec<String> {
     paused.into_iter().chain(engine.faults.iter().map(in_words)).collect()
 }
 
+/// How much is kept on this device.
+fn kept(store: &StoreStatus) -> String {
+    format!("{} of {} kept on this device", output::size(store.used_bytes), output::size(store.max_bytes))
+}
+
 fn text(mounts: &[MountStatus]) -> Vec<String> {
-    let mut rows = vec![["REPO", "DIR", "STATE", "OPEN", "READ", "FETCHED"].map(String::from).to_vec()];
+    let mut rows = vec![["REPO", "DIR", "STATE", "OPEN", "READ", "FETCHED", "FROM DISK"].map(String::from).to_vec()];
     for mount in mounts {
         rows.push(vec![
             title(mount),
@@ -72,9 +78,10 @@ fn text(mounts: &[MountStatus]) -> Vec<String> {
             mount.open_files.to_string(),
             output::size(mount.bytes_delivered),
             output::size(mount.bytes_fetched),
+            output::size(mount.bytes_from_store + mount.bytes_from_hub_cache),
         ]);
     }
-    let mut lines = output::table(&rows, &[3, 4, 5]);
+    let mut lines = output::table(&rows, &[3, 4, 5, 6]);
     lines.extend(mounts.iter().filter_map(update));
     lines.extend(faults(mounts));
     lines

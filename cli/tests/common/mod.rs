@@ -53,12 +53,17 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::serving(repos())
+    }
+
+    /// The same with a Hub of these repos.
+    pub(crate) fn serving(repos: Vec<RepoDef>) -> Self {
         let home = tempfile::Builder::new().prefix("wl-").tempdir().unwrap();
         let run = home.path().join("run");
         fs::create_dir(&run).unwrap();
         fs::set_permissions(&run, fs::Permissions::from_mode(0o700)).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let hub = runtime.block_on(HubSim::builder().repos(repos()).start()).unwrap();
+        let hub = runtime.block_on(HubSim::builder().repos(repos).start()).unwrap();
         World { home, runtime, hub }
     }
 

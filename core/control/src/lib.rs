@@ -46,7 +46,7 @@ pub use hello::{Hello, Welcome};
 pub use lines::{LineError, Lines, MESSAGE_BYTES_MAX};
 pub use message::{Call, Id, Incoming, Malformed, Method, Reply, Request, RpcError};
 pub use mounts::{
-    AddMount, EngineStatus, MountState, MountStatus, Mounted, SetMount, Status, StatusReply, Unmount, UnmountManner,
-    Unmounted, UpdateMount,
+    AddMount, EngineStatus, MountState, MountStatus, Mounted, SetMount, Status, StatusReply, StoreStatus, Unmount,
+    UnmountManner, Unmounted, UpdateMount,
 };
 pub use settings::{Problem, Settings};

@@ -10,7 +10,7 @@ use crate::mounts::{AddMount, SetMount, Status, Unmount, UpdateMount};
 use crate::repos::{DescribeRepo, GetReadme, ListFolder, Search};
 use crate::settings::{GetSettings, SetSettings};
 use crate::stats::GetStats;
-use crate::upkeep::{Diagnose, Doctor, Pause, Stop};
+use crate::upkeep::{Diagnose, Doctor, Free, Pause, Stop};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -100,6 +100,8 @@ calls! {
     GetStats,
     /// Starts the stream of events.
     Subscribe,
+    /// Frees what is kept on this device.
+    Free,
     /// Tests the way to the Hub.
     Doctor,
     /// Collects diagnostics.
@@ -344,6 +346,7 @@ mod tests {
                 is_paused: false,
                 log: "/l".into(),
                 faults: Vec::new(),
+                store: None,
             },
             folder: None,
             mounts: vec![MountStatus {
@@ -359,6 +362,8 @@ mod tests {
                 mounted_unix_s: 5,
                 bytes_delivered: 2,
                 bytes_fetched: 3,
+                bytes_from_store: 10,
+                bytes_from_hub_cache: 11,
                 open_files: 4,
                 files: 8,
                 size_bytes: 9,
@@ -377,7 +382,8 @@ mod tests {
             concat!(
                 r#"{"id":"x","jsonrpc":"2.0","result":{"engine":{"budget_bytes":6,"faults":[],"held_bytes":7,"is_paused":false,"#,
                 r#""log":"/l","pid":1,"started_unix_s":5,"version":"0.1.0"},"mounts":[{"at_login":true,"#,
-                r#""bytes_delivered":2,"bytes_fetched":3,"commit":"c0","dir":"/m","endpoint":"http://h","files":8,"#,
+                r#""bytes_delivered":2,"bytes_fetched":3,"bytes_from_hub_cache":11,"bytes_from_store":10,"#,
+                r#""commit":"c0","dir":"/m","endpoint":"http://h","files":8,"#,
                 r#""in_folder":false,"is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
                 r#""revision":"main","size_bytes":9,"state":"ready","subfolder":"","weight":1}]}}"#
             )

@@ -55,6 +55,27 @@ pub struct EngineStatus {
     /// What is wrong beyond a single mount, as long as it is: settings that cannot be read, a Hub that asks to slow down.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// What it keeps on this device; nothing where it keeps nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Box<StoreStatus>>,
+}
+
+/// What is kept on this device of what was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(default)]
+pub struct StoreStatus {
+    /// Its folder.
+    pub dir: String,
+    /// Bytes that it takes on the disk.
+    pub used_bytes: u64,
+    /// Bytes that it may take.
+    pub max_bytes: u64,
+    /// Bytes that it leaves free on the disk.
+    pub keep_free_bytes: u64,
+    /// Why nothing is kept at the moment, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
 }
 
 /// One mount.
@@ -94,6 +115,12 @@ pub struct MountStatus {
     /// Bytes of content that came over the network.
     #[serde(default)]
     pub bytes_fetched: u64,
+    /// Bytes of content that came from the local store.
+    #[serde(default)]
+    pub bytes_from_store: u64,
+    /// Bytes of content that came from the Hugging Face cache.
+    #[serde(default)]
+    pub bytes_from_hub_cache: u64,
     /// Files open now.
     #[serde(default)]
     pub open_files: u64,
@@ -142,6 +169,8 @@ impl MountStatus {
             mounted_unix_s: 0,
             bytes_delivered: 0,
             bytes_fetched: 0,
+            bytes_from_store: 0,
+            bytes_from_hub_cache: 0,
             open_files: 0,
             files: 0,
             size_bytes: 0,

@@ -44,6 +44,13 @@ pub struct Settings {
     /// What the log says: `error`, `warn`, `info`, `debug`. Takes effect at once. Default: `info`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_level: Option<String>,
+    /// What was read is kept on this device, up to so many GiB; 0 keeps nothing, and removes what is kept. Takes effect at once.
+    /// Default: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_max_gb: Option<u32>,
+    /// GiB that stay free on the disk, whatever `store_max_gb` allows. Takes effect at once. Default: 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_keep_free_gb: Option<u32>,
     /// A port of the loopback address that answers with figures for Prometheus. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_port: Option<u16>,

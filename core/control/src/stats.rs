@@ -25,6 +25,9 @@ pub struct Stats {
     pub memory: Memory,
     /// Requests and what they met.
     pub network: Network,
+    /// What came from this device instead.
+    #[serde(default)]
+    pub local: Local,
     /// Each mount, in the order of `status`.
     pub mounts: Vec<MountStats>,
     /// Each open file, at most [`FILES_MAX`], the busiest first.
@@ -86,6 +89,20 @@ pub struct Network {
     pub memory_hits: u64,
     /// Reads that wait now.
     pub waiting_reads: u64,
+}
+
+/// What came from this device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Local {
+    /// Bytes of content that came from the local store.
+    pub store_bytes: u64,
+    /// Bytes of content that came from the Hugging Face cache.
+    pub hub_cache_bytes: u64,
+    /// Bytes that the store takes on the disk.
+    pub kept_bytes: u64,
+    /// Blocks that came faster than they could be written, and were not kept.
+    pub dropped_blocks: u64,
 }
 
 /// One mount's figures.

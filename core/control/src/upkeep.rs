@@ -34,6 +34,50 @@ impl Method for Stop {
     type Reply = Done;
 }
 
+/// Frees what is kept on this device of what was read; what was not used for longest comes first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(default)]
+pub struct Free {
+    /// Only what was first read in this repo: `org/name`, `datasets/org/name`, `spaces/org/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repo: Option<String>,
+    /// Only say what would be freed.
+    pub dry_run: bool,
+}
+
+impl Method for Free {
+    const NAME: &str = "store.free";
+    type Reply = Freed;
+}
+
+/// What was freed, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct Freed {
+    /// Bytes on the disk, in all.
+    pub bytes: u64,
+    /// Files, in all.
+    pub files: u64,
+    /// The first of them, at most [`FREED_MAX`].
+    pub first: Vec<FreedFile>,
+}
+
+/// Files of [`Freed`] that are listed at most.
+pub const FREED_MAX: usize = 200;
+
+/// A file of which something was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct FreedFile {
+    /// The repo that it was first read in; empty where that is not known any more.
+    pub repo: String,
+    /// Its path there.
+    pub path: String,
+    /// Bytes that it takes on the disk.
+    pub bytes: u64,
+}
+
 /// It was done.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]

@@ -50,7 +50,7 @@ fn methods(generator: &mut SchemaGenerator, types: &mut Types) -> Vec<Described>
     }
     all![
         Hello Status AddMount Unmount SetMount UpdateMount GetFolder SetFolder Pause GetSettings SetSettings ListAccounts AddAccount
-        RemoveAccount UseAccount Search DescribeRepo ListFolder GetReadme GetStats Subscribe Doctor Diagnose Stop
+        RemoveAccount UseAccount Search DescribeRepo ListFolder GetReadme GetStats Subscribe Free Doctor Diagnose Stop
     ]
 }
 

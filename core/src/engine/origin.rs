@@ -20,6 +20,10 @@ impl Origin for HubOrigin {
         self.0.view()
     }
 
+    fn address(&self) -> &str {
+        self.0.config().base()
+    }
+
     fn data_client(&self) -> &reqwest::Client {
         self.0.data_client()
     }

@@ -25,7 +25,7 @@ impl World {
             repo = repo.file_as(name, content(), storage);
         }
         let sim = HubSim::builder().repo(repo).start().await.unwrap();
-        let engine = Engine::new(EngineConfig { reader: ReaderConfig::default() }, Handle::current()).unwrap();
+        let engine = Engine::new(EngineConfig::without_local(ReaderConfig::default()), Handle::current()).unwrap();
         World { sim, engine }
     }
 

@@ -45,7 +45,7 @@ impl World {
     /// A folder in which `recent` was used before.
     async fn with(recent: Vec<&str>) -> Self {
         let sim = HubSim::builder().repos(repos()).start().await.unwrap();
-        let engine = Engine::new(EngineConfig { reader: ReaderConfig::default() }, Handle::current()).unwrap();
+        let engine = Engine::new(EngineConfig::without_local(ReaderConfig::default()), Handle::current()).unwrap();
         let net = NetConfig::new(Some(sim.endpoint()), &|_| None).unwrap();
         let hub = Arc::new(Hub::new(net, None).unwrap());
         let told = Arc::new(Mutex::new(Vec::new()));

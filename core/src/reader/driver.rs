@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -81,6 +81,10 @@ pub struct Counters {
     pub delivered_bytes: AtomicU64,
     /// Bytes off the network for content.
     pub fetched_bytes: AtomicU64,
+    /// Bytes of content that came from the local store.
+    pub store_bytes: AtomicU64,
+    /// Bytes of content that came from the Hugging Face cache.
+    pub hub_cache_bytes: AtomicU64,
     /// Reads answered with an error.
     pub failed_reads: AtomicU64,
 }
@@ -105,6 +109,7 @@ impl Reader {
             },
             pool: Arc::default(),
             fetcher,
+            wire_bytes: AtomicU64::new(0),
             ticker: Notify::new(),
             ended: CancellationToken::new(),
             runtime,
@@ -177,6 +182,11 @@ impl Reader {
         self.shared.pool.live_bytes()
     }
 
+    /// Bytes off the network for content, of all files.
+    pub fn wire_bytes(&self) -> u64 {
+        self.shared.wire_bytes.load(Ordering::Relaxed)
+    }
+
     /// The plan's account.
     pub fn stats(&self) -> Result<weightless_plan::Stats> {
         self.shared.with_plan(|driver, _| driver.plan.stats())
@@ -214,6 +224,8 @@ pub(super) struct Shared {
     clock: Clock,
     pool: Arc<BlockPool>,
     fetcher: Arc<dyn Fetcher>,
+    /// Off the network, for all files.
+    wire_bytes: AtomicU64,
     /// Wakes the ticker when the next timeout came nearer.
     ticker: Notify,
     ended: CancellationToken,
@@ -260,6 +272,7 @@ impl Shared {
     }
 
     pub(super) fn received(self: &Arc<Self>, fetch: FetchId, wire_bytes: u64) {
+        self.wire_bytes.fetch_add(wire_bytes, Ordering::Relaxed);
         let _ = self.with_plan(|driver, now| {
             if let Some(running) = driver.running.get(&fetch) {
                 running.meter.fetched(wire_bytes);
@@ -566,7 +579,8 @@ impl Driver {
                     let cancel = CancellationToken::new();
                     let running = Running { content, cancel: cancel.clone(), meter: file.meter.clone() };
                     self.running.insert(fetch, running);
-                    todo.starts.push(Start { fetch, source: file.source.clone(), blocks, cancel });
+                    let (source, meter) = (file.source.clone(), file.meter.clone());
+                    todo.starts.push(Start { fetch, source, meter, blocks, cancel });
                 }
                 Action::Cancel(fetch) => {
                     todo.cancels.extend(self.running.get(&fetch).map(|running| running.cancel.clone()))

@@ -3,8 +3,10 @@
 
 use super::block::{Block, BlockBuffer};
 use super::driver::Shared;
-use crate::transport::{Sink, Source};
+use super::stats::Meter;
+use crate::transport::{Local, Sink, Source};
 use crate::{Error, ErrorKind, Result};
+use bytes::Bytes;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::future::Future;
@@ -32,6 +34,11 @@ pub trait Fetcher: Send + Sync + 'static {
         sink: &'a Arc<dyn Sink>,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
+    /// A block came whole from the network and was given to the reads that wait for it. Called once for each; must not wait.
+    fn keep(&self, source: &Arc<Source>, block: BlockIx, content: &Bytes) {
+        let _ = (source, block, content);
+    }
+
     /// Memory that its connections and what it knows take now, beside the blocks that they fill.
     fn buffer_bytes(&self) -> u64;
 }
@@ -40,6 +47,7 @@ pub trait Fetcher: Send + Sync + 'static {
 pub(super) struct Start {
     pub(super) fetch: FetchId,
     pub(super) source: Arc<Source>,
+    pub(super) meter: Arc<Meter>,
     pub(super) blocks: Range<u32>,
     pub(super) cancel: CancellationToken,
 }
@@ -52,6 +60,8 @@ impl Start {
         let sink = Arc::new(BlockSink {
             shared: shared.clone(),
             fetch: self.fetch,
+            source: self.source.clone(),
+            meter: self.meter,
             size,
             filling: Mutex::default(),
             untold: AtomicU64::new(0),
@@ -89,6 +99,8 @@ impl Start {
 struct BlockSink {
     shared: Arc<Shared>,
     fetch: FetchId,
+    source: Arc<Source>,
+    meter: Arc<Meter>,
     size: u64,
     /// Blocks in part. Protects the copying too: connections of one fetch write to different blocks but at their edges; std
     /// because it is held for a copy of at most a chunk.
@@ -118,6 +130,25 @@ impl BlockSink {
 
     fn block_len(&self, block: u32) -> usize {
         (self.size - u64::from(block) * BLOCK_BYTES).min(BLOCK_BYTES) as usize
+    }
+
+    /// Copies content to its place; hands over each block that is whole with it.
+    fn take(&self, offset: u64, content: &[u8], hand_over: impl Fn(BlockIx, Block)) {
+        let mut offset = offset;
+        let mut rest = content;
+        while !rest.is_empty() {
+            let block = (offset / BLOCK_BYTES) as u32;
+            let at = (offset % BLOCK_BYTES) as usize;
+            let (part, after) = rest.split_at(rest.len().min(BLOCK_BYTES as usize - at));
+            match self.fill(block, at, part) {
+                Ok(Some(whole)) => hand_over(BlockIx(block), whole),
+                Ok(None) => {}
+                // The block stays in part, so the fetch ends as incomplete and is tried again.
+                Err(no_memory) => return tracing::error!(error = %no_memory, "no memory for a block"),
+            }
+            offset += part.len() as u64;
+            rest = after;
+        }
     }
 
     /// Copies a part of one block; returns the block once it is whole.
@@ -155,20 +186,15 @@ impl Sink for BlockSink {
     }
 
     fn write(&self, offset: u64, content: &[u8]) {
-        let mut offset = offset;
-        let mut rest = content;
-        while !rest.is_empty() {
-            let block = (offset / BLOCK_BYTES) as u32;
-            let at = (offset % BLOCK_BYTES) as usize;
-            let (part, after) = rest.split_at(rest.len().min(BLOCK_BYTES as usize - at));
-            match self.fill(block, at, part) {
-                Ok(Some(whole)) => self.shared.arrived(self.fetch, BlockIx(block), whole),
-                Ok(None) => {}
-                // The block stays in part, so the fetch ends as incomplete and is tried again.
-                Err(no_memory) => return tracing::error!(error = %no_memory, "no memory for a block"),
-            }
-            offset += part.len() as u64;
-            rest = after;
-        }
+        self.take(offset, content, |block, whole| {
+            let content = whole.bytes().clone();
+            self.shared.arrived(self.fetch, block, whole);
+            self.shared.fetcher().keep(&self.source, block, &content);
+        });
+    }
+
+    fn write_local(&self, from: Local, offset: u64, content: &[u8]) {
+        self.meter.local(from, content.len() as u64);
+        self.take(offset, content, |block, whole| self.shared.arrived(self.fetch, block, whole));
     }
 }

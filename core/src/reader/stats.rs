@@ -1,6 +1,7 @@
 //! What went through open files and what their reads wait for. Costs a read two relaxed additions.
 
 use super::driver::{Counters, OpenFile};
+use crate::transport::Local;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -26,6 +27,15 @@ impl Meter {
     pub(super) fn fetched(&self, bytes: u64) {
         self.fetched_bytes.fetch_add(bytes, Relaxed);
         self.mount.fetched_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// What came from this device counts for the mount.
+    pub(super) fn local(&self, from: Local, bytes: u64) {
+        match from {
+            Local::Store => &self.mount.store_bytes,
+            Local::HubCache => &self.mount.hub_cache_bytes,
+        }
+        .fetch_add(bytes, Relaxed);
     }
 
     pub(super) fn failed(&self) {

@@ -109,6 +109,10 @@ impl Origin for Nowhere {
         self.0
     }
 
+    fn address(&self) -> &str {
+        "https://hub.test"
+    }
+
     fn data_client(&self) -> &reqwest::Client {
         unreachable!("the fetcher is scripted")
     }

@@ -18,6 +18,12 @@ pub(super) const LOG_LEVEL: &str = "info";
 /// In the home folder: where people look, on every system; the name says whose it is.
 const MOUNT_FOLDER: &str = "Weightless";
 
+/// Two or three models of the size that fits a laptop's memory, so that going back and forth between them costs nothing; a
+/// disk of 256 GB does not miss it, and less room is left to `STORE_KEEP_FREE_GB`.
+pub(super) const STORE_MAX_GB: u32 = 50;
+/// What systems want for updates, sleep and swap before they complain.
+pub(super) const STORE_KEEP_FREE_GB: u32 = 10;
+
 /// Memory for file content on a machine, or in a container, with this much RAM: a quarter, since page cache and programs need
 /// the rest; at least 16 MiB, at most 1 GiB. Where the RAM is not known, half of the most.
 pub fn budget_bytes(ram_bytes: Option<u64>) -> u64 {
@@ -56,6 +62,8 @@ pub(super) fn settings(machine: &Machine, hub: &str) -> Settings {
         ca_file: None,
         mount_folder: Some(mount_folder(machine.home.as_deref()).display().to_string()),
         log_level: Some(LOG_LEVEL.to_owned()),
+        store_max_gb: Some(STORE_MAX_GB),
+        store_keep_free_gb: Some(STORE_KEEP_FREE_GB),
         metrics_port: None,
     }
 }

@@ -48,6 +48,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::text("ca_file", "WEIGHTLESS_CA_FILE", ca_file),
     Rule::text("mount_folder", "WEIGHTLESS_MOUNT_FOLDER", mount_folder),
     Rule::text("log_level", "WEIGHTLESS_LOG", log_level),
+    // 1 PiB: in bytes it is far from overflow.
+    Rule::number("store_max_gb", "WEIGHTLESS_STORE_MAX_GB", zero, 1 << 20, " (GiB)"),
+    Rule::number("store_keep_free_gb", "WEIGHTLESS_STORE_KEEP_FREE_GB", zero, 1 << 20, " (GiB)"),
     // Lower ports are root's, and we are nobody's root.
     Rule::number("metrics_port", "WEIGHTLESS_METRICS_PORT", first_free_port, u16::MAX as u64, ""),
 ];

@@ -75,6 +75,8 @@ fn every_setting_of_the_protocol_has_its_rule_in_order() {
         ca_file: Some(String::new()),
         mount_folder: Some(String::new()),
         log_level: Some(String::new()),
+        store_max_gb: Some(1),
+        store_keep_free_gb: Some(1),
         metrics_port: Some(1),
     };
     let Value::Object(all) = serde_json::to_value(all).unwrap() else { panic!("a table") };
@@ -103,6 +105,7 @@ fn without_a_file_everything_has_its_default() {
             ca_file: None,
             mount_folder: home().join("Weightless"),
             log_level: "info".into(),
+            store: StoreLimits { max_bytes: 50 * GIB, keep_free_bytes: 10 * GIB },
             metrics_port: None,
         }
     );
@@ -162,6 +165,8 @@ fn a_value_is_accepted_or_refused_with_a_reason() {
         ("stall_timeout_ms", 1, 4_294_967_295_i64),
         ("event_loops", 1, 64),
         ("refresh_s", 0, 604_800),
+        ("store_max_gb", 0, 1_048_576),
+        ("store_keep_free_gb", 0, 1_048_576),
         ("metrics_port", 1024, 65_535),
     ] {
         check(name, json!(least), None);

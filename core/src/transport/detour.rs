@@ -2,7 +2,7 @@
 //! outcomes it is told of; never tries anything.
 
 use super::kept::Kept;
-use super::{Sink, XetFile};
+use super::{Local, Sink, XetFile};
 use crate::ErrorKind;
 use crate::hub::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,6 +101,10 @@ impl Sink for Watched {
     fn write(&self, offset: u64, content: &[u8]) {
         self.sink.write(offset, content);
     }
+
+    fn write_local(&self, from: Local, offset: u64, content: &[u8]) {
+        self.sink.write_local(from, offset, content);
+    }
 }
 
 /// A fetch by the Xet way; dropped before its end after a silence, it counts as a failure.
@@ -145,6 +149,7 @@ mod tests {
         fn sent(&self) {}
         fn received(&self, _: usize) {}
         fn write(&self, _: u64, _: &[u8]) {}
+        fn write_local(&self, _: Local, _: u64, _: &[u8]) {}
     }
 
     enum Outcome {

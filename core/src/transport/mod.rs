@@ -98,6 +98,17 @@ pub trait Sink: Send + Sync + 'static {
     fn received(&self, wire_bytes: usize);
     /// Content at `offset` of the file; the callee copies it.
     fn write(&self, offset: u64, content: &[u8]);
+    /// The same of content that was on this device already; [`Sink::sent`] and [`Sink::received`] are not called for it.
+    fn write_local(&self, from: Local, offset: u64, content: &[u8]);
+}
+
+/// Where on this device content was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Local {
+    /// In our store.
+    Store,
+    /// In the Hugging Face cache.
+    HubCache,
 }
 
 /// Fetches ranges of files. Cheap to clone; clones share connections and what is kept of earlier answers.

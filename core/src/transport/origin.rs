@@ -49,6 +49,8 @@ pub trait Origin: fmt::Debug + Send + Sync + 'static {
     /// What the account sees now. Read *before* a question is asked: an answer is kept under this view, so that an account
     /// that changes meanwhile leaves behind an answer that nobody looks up.
     fn view(&self) -> View;
+    /// The Hub's address, without a slash at its end: what is kept beyond this process is kept as this Hub's.
+    fn address(&self) -> &str;
     /// The client for data hosts: follows no redirect (one may lead to a host that must not see a token), adds no token.
     fn data_client(&self) -> &reqwest::Client;
     /// Asks for a token to read the files of `commit` in Xet storage.

@@ -24,6 +24,10 @@ impl Origin for Public {
         self.0.view()
     }
 
+    fn address(&self) -> &str {
+        self.0.config().base()
+    }
+
     fn data_client(&self) -> &reqwest::Client {
         self.0.data_client()
     }
@@ -66,6 +70,10 @@ impl Sink for Collected {
         for (slot, byte) in self.bytes.lock().unwrap()[at..].iter_mut().zip(content) {
             assert_eq!(slot.replace(*byte), None, "a byte written twice");
         }
+    }
+
+    fn write_local(&self, _: Local, _: u64, _: &[u8]) {
+        unreachable!("the transport knows no other place than the network")
     }
 }
 

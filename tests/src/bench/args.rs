@@ -76,6 +76,9 @@ pub(super) struct Run {
     /// The mount's stall timeout.
     #[arg(long, default_value_t = 30_000)]
     pub(super) stall_timeout_ms: u32,
+    /// Keeps what is read in a local store, which is empty at first; by default nothing is kept.
+    #[arg(long)]
+    pub(super) store: bool,
     /// The binary under test; by default `weightless` beside this program.
     #[arg(long)]
     pub(super) weightless: Option<PathBuf>,

@@ -57,7 +57,7 @@ pub(super) fn run(order: &Drive) -> Result<()> {
     let hub = Arc::new(AsSeen::new(net, None)?);
     let mut reader = ReaderConfig::default();
     reader.limits.budget_bytes = u64::from(*read_ahead_mb) << 20;
-    let engine = Engine::new(EngineConfig { reader }, runtime.handle().clone())?;
+    let engine = Engine::new(EngineConfig::without_local(reader), runtime.handle().clone())?;
     let mount = runtime.block_on(engine.mount(&hub, spec))?;
     let mut node = NodeId::ROOT;
     for name in path.split('/') {

@@ -42,6 +42,8 @@ impl Mount {
             .args(["--read-ahead-mb", &run.read_ahead_mb.to_string()])
             .args(["--event-loops", &run.event_loops.to_string()])
             .args(["--stall-timeout-ms", &stall_timeout_ms.to_string()])
+            // Each pattern is about the network, and a round must not find what the one before has read.
+            .args((!run.store).then_some("--no-store"))
             .env("HOME", dir.path())
             .env("HF_HOME", dir.path().join("hf"))
             .env("XDG_CACHE_HOME", dir.path().join("cache"))
@@ -49,6 +51,8 @@ impl Mount {
             .env("XDG_CONFIG_HOME", dir.path().join("config"))
             .env("XDG_RUNTIME_DIR", dir.path())
             .env_remove("HF_TOKEN")
+            .env_remove("HF_HUB_CACHE")
+            .env_remove("WEIGHTLESS_CACHE")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()

@@ -24,6 +24,8 @@ const DEFAULTS: Settings = {
   ca_file: null,
   mount_folder: FOLDER,
   log_level: "info",
+  store_max_gb: 50,
+  store_keep_free_gb: 10,
   metrics_port: null,
 };
 
@@ -250,6 +252,7 @@ export class SimulatedEngine implements Bridge {
     "repos.readme": ({ repo, revision }) => ({ markdown: this.#find(repo, revision).known.readme }),
     stats: () => this.#stats(),
     subscribe: () => ({}),
+    "store.free": () => ({ bytes: 0, files: 0, first: [] }),
     doctor: () => ({ hops: hops(this.world), hosts: ["huggingface.co", "cas-server.xethub.hf.co", "transfer.xethub.hf.co", "cdn-lfs.hf.co"] }),
     diagnostics: () => ({ text: this.#diagnostics() }),
     stop: () => {
@@ -313,6 +316,8 @@ export class SimulatedEngine implements Bridge {
       mounted_unix_s: Math.round(this.now_ms() / 1000),
       bytes_delivered: 0,
       bytes_fetched: 0,
+      bytes_from_store: 0,
+      bytes_from_hub_cache: 0,
       open_files: 0,
       files: known.files.size,
       size_bytes: sum(known.files),
@@ -401,6 +406,8 @@ function problemsOf(changes: Record<string, JsonValue | undefined>): Problem[] {
   within("stall_timeout_ms", 1_000, 600_000, " ms");
   within("event_loops", 1, 32, "");
   within("refresh_s", 0, 604_800, " s");
+  within("store_max_gb", 0, 1_048_576, " GiB");
+  within("store_keep_free_gb", 0, 1_048_576, " GiB");
   within("metrics_port", 1_024, 65_535, "");
   const { proxy, endpoint, ca_file, mount_folder } = changes;
   if (typeof proxy === "string" && !/^(https?|socks5):\/\/[^\s/]+$/.test(proxy)) refuse("proxy", "is not http://, https:// or socks5:// with host and port");

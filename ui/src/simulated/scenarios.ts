@@ -67,6 +67,8 @@ export function simMount(repo: string, change: Partial<MountStatus> = {}): Mount
     mounted_unix_s: NOW_S - 5_400,
     bytes_delivered: 0,
     bytes_fetched: 0,
+    bytes_from_store: 0,
+    bytes_from_hub_cache: 0,
     open_files: 0,
     files: known.files.size,
     size_bytes: sum(known.files),

@@ -69,6 +69,7 @@ export class TrafficSource {
         memory_hits: Math.round(this.#reads * 0.934),
         waiting_reads: shown.filter((file) => file.waiting != null).length,
       },
+      local: { store_bytes: 0, hub_cache_bytes: 0, kept_bytes: 0, dropped_blocks: 0 },
       mounts: mounts.map((mount) => {
         const own = shown.filter((file) => file.dir === mount.dir);
         return {
