@@ -12,6 +12,7 @@ import type {
   Event,
   EventMessage,
   Fault,
+  FolderStatus,
   MountStats,
   MountStatus,
   SettingsReply,
@@ -29,6 +30,8 @@ export class Engine {
   is_loaded = $state(false);
   status: EngineStatus | null = $state.raw(null);
   mounts: MountStatus[] = $state.raw([]);
+  /** The Hub folder, if it is on. */
+  folder: FolderStatus | null = $state.raw(null);
   is_paused = $state(false);
   settings: SettingsReply | null = $state.raw(null);
   accounts: Accounts | null = $state.raw(null);
@@ -112,6 +115,9 @@ export class Engine {
         return this.put(event.mount);
       case "mount_gone":
         return this.drop(event.dir);
+      case "folder":
+        this.folder = event.folder ?? null;
+        return;
       case "notice":
         return this.#notices.add(event.dir, event.fault, Date.now());
       case "settings":
@@ -136,6 +142,7 @@ export class Engine {
       const reply = await this.#bridge.call("status", {});
       this.status = reply.engine;
       this.mounts = reply.mounts;
+      this.folder = reply.folder ?? null;
       this.is_paused = reply.engine.is_paused;
       this.is_loaded = true;
     });

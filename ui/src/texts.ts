@@ -112,6 +112,12 @@ const en = {
     commit: "Commit",
     subfolder: "Folder in the repo",
     hub: "Hub",
+    update: "Update available",
+    updateMore: (commit: string) => `The Hub has the newer commit ${commit}. Files that are open keep their content.`,
+    updateFolder: "It follows by itself once nobody has used it for a while.",
+    updateNow: "Update",
+    updated: (repo: string, commit: string) => `${repo} shows ${commit} now`,
+    inFolder: "In the Hub folder",
     busyTitle: "Files are in use",
     busyMore: "These programs use the folder. Close them and try again, or unmount in another way.",
     busyHolders: "Programs that use it",
@@ -121,6 +127,14 @@ const en = {
     lazilyMore: "The folder goes now; files that are open stay readable until they are closed.",
     force: "Unmount now",
     forceMore: "Open files give errors at once.",
+  },
+
+  folder: {
+    title: "Hub folder",
+    more: "Every repo of the Hub is in it under its name: org/name, datasets/org/name, org/name@revision.",
+    offMore: (dir: string) => `Every repo of the Hub under its name, in ${dir}, without mounting any.`,
+    recent: "Used lately",
+    problems: "Names that led nowhere",
   },
 
   add: {

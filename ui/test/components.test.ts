@@ -2,6 +2,7 @@ import { expect, test, vi } from "vitest";
 import Segmented from "../src/parts/Segmented.svelte";
 import Accounts from "../src/sections/Accounts.svelte";
 import Activity from "../src/sections/Activity.svelte";
+import FolderCard from "../src/sections/FolderCard.svelte";
 import MountCard from "../src/sections/MountCard.svelte";
 import Settings from "../src/sections/Settings.svelte";
 import TokenForm from "../src/sections/TokenForm.svelte";
@@ -43,6 +44,74 @@ test("details change the login and the share", async () => {
   expect(button(page, "Less").disabled).toBe(true);
   click(button(page, "More"));
   await until(() => expect(it.app.engine.mounts[1]!.weight).toBe(2));
+});
+
+test("a newer commit is offered, and the mount moves to it", async () => {
+  const it = await stage("usual");
+  const { engine } = it.app;
+  const newer = engine.mounts[1]!.update!;
+  const page = render(it, MountCard, { mount: engine.mounts[1]!, weights: 2 });
+  expect(page.textContent).toContain("Update available");
+  expect(page.textContent).toContain(newer.slice(0, 7));
+  click(button(page, "Update"));
+  await until(() => expect(engine.mounts[1]).toMatchObject({ commit: newer, update: null }));
+  expect(it.sim.calls.at(-1)).toEqual({ method: "mounts.update", params: { dir: engine.mounts[1]!.dir } });
+});
+
+test("a repo in the Hub folder follows by itself: no button promises more", async () => {
+  const it = await stage("busy");
+  const inside = it.app.engine.mounts.find((mount) => mount.in_folder)!;
+  const page = render(it, MountCard, { mount: inside, weights: 7 });
+  expect(page.textContent).toContain("In the Hub folder");
+  expect(page.textContent).toContain("It follows by itself");
+  expect(() => button(page, "Update")).toThrow();
+});
+
+test("the Hub folder is turned on where mounts land, opened and turned off", async () => {
+  const it = await stage("usual");
+  const { engine } = it.app;
+  const page = render(it, FolderCard, {});
+  const toggle = page.querySelector<HTMLButtonElement>('[role="switch"]')!;
+  expect(toggle.getAttribute("aria-checked")).toBe("false");
+  expect(page.textContent).toContain("/home/ada/Weightless");
+  click(toggle);
+  await until(() => expect(engine.folder).toMatchObject({ dir: "/home/ada/Weightless", state: "ready" }));
+  await until(() => expect(button(page, "Open folder").disabled).toBe(false));
+  click(button(page, "Open folder"));
+  await until(() => expect(it.sim.opened).toEqual(["/home/ada/Weightless"]));
+  await until(() => expect(toggle.disabled).toBe(false));
+  click(toggle);
+  await until(() => expect(engine.folder).toBeNull());
+});
+
+test("a Hub folder in use says what is used, and who keeps it when it is to go", async () => {
+  const it = await stage("busy");
+  const { engine } = it.app;
+  const page = render(it, FolderCard, {});
+  const [first] = engine.folder!.recent;
+  click(button(page, first!));
+  await until(() => expect(it.sim.opened).toEqual([`${engine.folder!.dir}/${first}`]));
+  expect(page.textContent).toContain("licence has not been accepted");
+  click(page.querySelector<HTMLButtonElement>('[role="switch"]')!);
+  await until(() => expect(page.querySelector("dialog")?.textContent).toContain("a-program-with-a-long-name-that-loads-tensors"));
+  expect(engine.folder).not.toBeNull();
+  click(button(page, "Unmount now"));
+  await until(() => expect(engine.folder).toBeNull());
+  expect(engine.mounts.some((mount) => mount.in_folder)).toBe(false);
+});
+
+test("a Hub folder that did not come says why; without a driver it is not turned on", async () => {
+  const it = await stage("error");
+  const page = render(it, FolderCard, {});
+  expect(page.querySelector('[role="alert"]')?.textContent).toContain("this cannot be a mount point");
+  expect(button(page, "Open folder").disabled).toBe(true);
+  it.sim.world.driver_missing = true;
+  await it.sim.call("folder.set", { on: false, dir: null, endpoint: null, account: null, token_file: null, token: null, manner: "refuse" });
+  const toggle = page.querySelector<HTMLButtonElement>('[role="switch"]')!;
+  await until(() => expect(toggle.getAttribute("aria-checked")).toBe("false"));
+  click(toggle);
+  await until(() => expect(it.app.notices.toasts.map((toast) => toast.fault.sentence)).toContainEqual(expect.stringContaining("driver")));
+  expect(it.app.engine.folder).toBeNull();
 });
 
 test("a token is sent once and leaves the field, good or wrong", async () => {

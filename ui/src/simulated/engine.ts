@@ -3,11 +3,11 @@
  * For the browser, for tests and for design; no part of the product.
  */
 import type { AppInfo, Bridge, EngineState, Listener, Method, Navigate, Params, Reply } from "../bridge.ts";
-import type { AddMount, Event, Fault, FolderStatus, JsonValue, MountStatus, Problem, Settings, SettingsReply, SetMount } from "../protocol.ts";
+import type { AddMount, Event, Fault, Holder, JsonValue, MountStatus, Problem, Settings, SettingsReply, SetMount } from "../protocol.ts";
 import { faults } from "./faults.ts";
 import { allRepos, describe, fakeCommit, list, parseAddress, search, type SimRepo, sum } from "./hub.ts";
-import { ada, ENDPOINT, FOLDER, HOME, hops, simFile, type World } from "./scenarios.ts";
-import { TrafficSource } from "./traffic.ts";
+import { ada, ENDPOINT, FOLDER, HOME, hops, simFile, simFolder, type World } from "./scenarios.ts";
+import { type SimFile, TrafficSource } from "./traffic.ts";
 
 export const GOOD_TOKEN = "hf_good";
 export const LIMITED_TOKEN = "hf_limited";
@@ -37,7 +37,6 @@ export class SimulatedEngine implements Bridge {
   #traffic = new TrafficSource();
   #settings: Settings;
   #is_paused = false;
-  #folder: FolderStatus | null = null;
   #autostart = false;
   #accepted = new Set<string>();
   #state: EngineState;
@@ -166,7 +165,7 @@ export class SimulatedEngine implements Bridge {
         log: `${HOME}/.local/state/weightless/engine.log`,
         faults: [],
       },
-      folder: this.#folder,
+      folder: this.world.folder,
       mounts: this.world.mounts,
     }),
     "mounts.add": (params) => {
@@ -181,21 +180,31 @@ export class SimulatedEngine implements Bridge {
       const mount = this.#mount(dir);
       const open = this.world.files.filter((file) => file.dir === dir);
       if (manner === "refuse" && open.length > 0) {
-        throw faults.busy(dir, open.map((file) => ({ pid: file.pid ?? 0, program: file.program ?? "", path: `${dir}/${file.path}` })));
+        throw faults.busy(dir, open.map(holder));
       }
-      this.world.files = this.world.files.filter((file) => file.dir !== dir);
-      this.world.mounts = this.world.mounts.filter((it) => it !== mount);
-      this.#emit({ kind: "mount_gone", dir });
+      this.#drop(mount);
       return { dir };
     },
     "mounts.set": (params) => this.#setMount(params),
-    "mounts.update": ({ dir }) => this.#mount(dir),
-    "folder.get": () => ({ folder: this.#folder, notes: [] }),
-    "folder.set": ({ on, dir }) => {
-      const at = dir ?? this.#settings.mount_folder ?? FOLDER;
-      this.#folder = on ? { dir: at, state: "ready", endpoint: ENDPOINT, account: null, recent: [], problems: [], fault: null } : null;
-      this.#emit({ kind: "folder", folder: this.#folder });
-      return { folder: this.#folder, notes: [] };
+    "mounts.update": ({ dir }) => {
+      this.#needHub();
+      const mount = { ...this.#mount(dir) };
+      mount.commit = mount.update ?? mount.commit;
+      mount.update = null;
+      this.#put(mount);
+      return mount;
+    },
+    "folder.get": () => ({ folder: this.world.folder, notes: [] }),
+    "folder.set": ({ on, dir, manner }) => {
+      if (on && this.world.driver_missing) throw faults.driverMissing();
+      const old = this.world.folder;
+      const inside = this.world.mounts.filter((mount) => mount.in_folder);
+      const open = this.world.files.filter((file) => inside.some((mount) => mount.dir === file.dir));
+      if (!on && old !== null && manner === "refuse" && open.length > 0) throw faults.busy(old.dir, open.map(holder));
+      if (!on) for (const mount of inside) this.#drop(mount);
+      this.world.folder = on ? simFolder(dir ?? old?.dir ?? this.#settings.mount_folder ?? FOLDER) : null;
+      this.#emit({ kind: "folder", folder: this.world.folder });
+      return { folder: this.world.folder, notes: [] };
     },
     pause: ({ paused }) => {
       this.#is_paused = paused;
@@ -344,6 +353,12 @@ export class SimulatedEngine implements Bridge {
     return mount;
   }
 
+  #drop(mount: MountStatus): void {
+    this.world.files = this.world.files.filter((file) => file.dir !== mount.dir);
+    this.world.mounts = this.world.mounts.filter((it) => it !== mount);
+    this.#emit({ kind: "mount_gone", dir: mount.dir });
+  }
+
   #put(mount: MountStatus): void {
     const at = this.world.mounts.findIndex((it) => it.dir === mount.dir);
     this.world.mounts = at < 0 ? [...this.world.mounts, mount] : this.world.mounts.with(at, mount);
@@ -392,6 +407,8 @@ export class SimulatedEngine implements Bridge {
     return new Promise((resolve) => setTimeout(resolve, ms));
   }
 }
+
+const holder = (file: SimFile): Holder => ({ pid: file.pid ?? 0, program: file.program ?? "", path: `${file.dir}/${file.path}` });
 
 function problemsOf(changes: Record<string, JsonValue | undefined>): Problem[] {
   const problems: Problem[] = [];

@@ -1,12 +1,13 @@
 /** Worlds to start from, chosen by `?scenario=`. */
 import type { EngineState } from "../bridge.ts";
-import type { Account, Hop, MountStatus, Problem, Settings } from "../protocol.ts";
+import type { Account, FolderStatus, Hop, MountStatus, Problem, Settings } from "../protocol.ts";
 import { faults } from "./faults.ts";
-import { allRepos, LONG_REPO, NOW_S, sum } from "./hub.ts";
+import { allRepos, fakeCommit, LONG_REPO, NOW_S, sum } from "./hub.ts";
 import type { SimFile } from "./traffic.ts";
 
 export const HOME = "/home/ada";
 export const FOLDER = `${HOME}/Weightless`;
+const LONG_FOLDER = `${HOME}/a folder with a long name/and another one below it/Weightless`;
 export const ENDPOINT = "https://huggingface.co";
 
 export interface World {
@@ -14,6 +15,7 @@ export interface World {
   welcomed: boolean;
   state: EngineState;
   mounts: MountStatus[];
+  folder: FolderStatus | null;
   files: SimFile[];
   accounts: Account[];
   no_keychain: string | null;
@@ -39,6 +41,7 @@ const base = (): World => ({
   welcomed: true,
   state: "connected",
   mounts: [],
+  folder: null,
   files: [],
   accounts: [],
   no_keychain: null,
@@ -48,6 +51,17 @@ const base = (): World => ({
   overridden: [],
   problems: [],
   notices: false,
+});
+
+export const simFolder = (dir: string, change: Partial<FolderStatus> = {}): FolderStatus => ({
+  dir,
+  state: "ready",
+  endpoint: ENDPOINT,
+  account: null,
+  recent: [],
+  problems: [],
+  fault: null,
+  ...change,
 });
 
 export function simMount(repo: string, change: Partial<MountStatus> = {}): MountStatus {
@@ -89,7 +103,7 @@ export function simFile(mount: MountStatus, path: string, program: string | null
 
 const usual = (): World => {
   const qwen = simMount("Qwen/Qwen2.5-0.5B", { at_login: true, open_files: 2, bytes_delivered: 4_120_331_002, bytes_fetched: 1_030_114_871 });
-  const imdb = simMount("datasets/stanfordnlp/imdb", { revision: "main" });
+  const imdb = simMount("datasets/stanfordnlp/imdb", { update: fakeCommit("imdb, newer") });
   return {
     ...base(),
     mounts: [qwen, imdb],
@@ -115,6 +129,9 @@ const busy = (): World => {
     simMount(repo, {
       at_login: i % 2 === 0,
       weight: i === 0 ? 4 : 1,
+      update: i === 0 || repo === LONG_REPO ? fakeCommit(`${repo}, newer`) : null,
+      in_folder: repo === LONG_REPO,
+      ...(repo === LONG_REPO && { dir: `${LONG_FOLDER}/${repo}` }),
       is_paused: repo === "openai/whisper-tiny",
       subfolder: repo.endsWith("fineweb") ? "data/CC-MAIN-2024-10" : "",
       bytes_delivered: 812_000_000_000 / (i + 1),
@@ -141,7 +158,11 @@ const busy = (): World => {
       { ...ada, name: "ci-reader", full_name: "CI", orgs: [], is_default: false, role: "read", source: "environment" },
       { ...ada, name: "ada-file", full_name: null, orgs: [], is_default: false, role: "write", source: "file" },
     ],
-    settings: { read_ahead_mb: 1536, mount_folder: `${HOME}/a folder with a long name/and another one below it/Weightless` },
+    settings: { read_ahead_mb: 1536, mount_folder: LONG_FOLDER },
+    folder: simFolder(LONG_FOLDER, {
+      recent: [LONG_REPO, ...names.map(([repo]) => repo).filter((repo) => repo !== LONG_REPO), "datasets/HuggingFaceFW/fineweb@refs%2Fpr%2F7", "openai/whisper-large-v3", "openai/whisper-base"],
+      problems: [{ path: "meta-llama/Llama-3.2-1B", fault: faults.gated("meta-llama/Llama-3.2-1B") }, { path: "Qwen/Qwen9", fault: faults.repoNotFound("Qwen/Qwen9") }],
+    }),
     notices: true,
   };
 };
@@ -154,6 +175,7 @@ const error = (): World => {
   return {
     ...base(),
     mounts: [gone, gated, silent, stalled],
+    folder: simFolder(FOLDER, { state: "failed", fault: faults.mountPointInvalid(FOLDER) }),
     files: [simFile(stalled, "model.safetensors", "python3", 0, { waiting: { reason: "retry", in_s: 12 } })],
     accounts: [{ ...ada, source: "environment" }],
     no_keychain: "no Secret Service answers on the session bus",
