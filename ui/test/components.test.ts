@@ -92,6 +92,7 @@ test("a Hub folder in use says what is used, and who keeps it when it is to go",
   click(button(page, first!));
   await until(() => expect(it.sim.opened).toEqual([`${engine.folder!.dir}/${first}`]));
   expect(page.textContent).toContain("licence has not been accepted");
+  expect(page.textContent).toContain("and 6 more");
   click(page.querySelector<HTMLButtonElement>('[role="switch"]')!);
   await until(() => expect(page.querySelector("dialog")?.textContent).toContain("a-program-with-a-long-name-that-loads-tensors"));
   expect(engine.folder).not.toBeNull();
