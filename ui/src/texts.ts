@@ -296,6 +296,7 @@ const en = {
     mibPerSecond: "MiB a second",
     noCap: "No limit",
     store: "On this device",
+    gib: "GiB",
     store_max_gb: "Keep what was read, up to",
     store_max_gbMore: "What was read once need not cross the network again. 0 keeps nothing and removes what is kept.",
     store_keep_free_gb: "Leave free on the disk",
