@@ -109,7 +109,7 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// How many files, in words.
 pub(crate) fn files(number: u64) -> String {
-    if number == 1 { "1 file".to_owned() } else { format!("{number} files") }
+    if number == 1 { "1 file".to_owned() } else { format!("{} files", count(number)) }
 }
 
 /// A number with its thousands apart.

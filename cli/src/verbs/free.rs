@@ -35,5 +35,5 @@ fn text(freed: &Freed, dry_run: bool) {
         output::table(&rows, &[2]).iter().for_each(output::line);
     }
     let done = if dry_run { "would be freed" } else { "freed" };
-    output::note(format_args!("{} of {} files {done}", output::size(freed.bytes), output::count(freed.files)));
+    output::note(format_args!("{} {done}: {}", output::size(freed.bytes), output::files(freed.files)));
 }
