@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 
 import pytest
+
+# A run that a script started in the background ignores interrupts, which is handed down to here and to the kernels.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No wait of a test is longer.
 PATIENCE_S = 60.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -86,7 +87,7 @@ def test_a_block_reads_a_repo_and_leaves_nothing(world: Path) -> None:
         assert load_file(f"{path}/model.safetensors")["weight"][-1] == (1 << 18) - 1
         (mount,) = weightless.status().mounts
         assert (mount.repo, mount.revision, mount.state, len(mount.commit)) == ("org/model", "main", "ready", 40)
-        assert weightless.stats().total.fetched_bytes >= 1 << 20
+        assert weightless.stats().total.fetched_bytes > 0
         with weightless.mount("org/model") as again:
             assert again == path
         assert mounted(world) == [path]
@@ -137,7 +138,7 @@ def test_a_notebook_mounts_loads_watches_and_unmounts(world: Path, notebook: Not
     notebook.run("%hub watch").ok()
     load = "from safetensors.numpy import load_file\nload_file(path + '/model.safetensors')['weight'].shape"
     assert notebook.run(load).ok().text == "(262144,)"
-    until(lambda: any("MB fetched" in line for line in notebook.places.values()))
+    until(lambda: any(re.search(r"[1-9]\d* [kM]B fetched", line) for line in notebook.places.values()))
     assert "org/model  ready" in notebook.run("%hub status").ok().text
     notebook.run("%hub watch off").ok()
     assert notebook.run("%hub unmount org/model").ok().text == f"unmounted {world}/Weightless/org/model\n"

@@ -36,6 +36,10 @@ def documented() -> Dict[str, Set[str]]:
         (weightless.EngineStatus, "EngineStatus"),
         (weightless.MountStatus, "MountStatus"),
         (weightless.Status, "status"),
+        (weightless.StoreStatus, "StoreStatus"),
+        (weightless.FolderStatus, "FolderStatus"),
+        (weightless.FolderProblem, "FolderProblem"),
+        (weightless.Local, "Local"),
         (weightless.Traffic, "Traffic"),
         (weightless.MountStats, "MountStats"),
         (weightless.FileStats, "FileStats"),
@@ -63,9 +67,13 @@ def test_newer_and_older_engines_are_understood() -> None:
                 {"dir": "/m", "repo": "a/b", "pid": None, "fault": {"code": "offline", "holders": [{"pid": 3}]}},
                 {"dir": "/n", "files": "many", "state": "newer"},
             ],
+            "folder": {"dir": "/f", "recent": ["a/b", 7], "problems": [{"path": "a/c"}]},
         },
     )
     assert status.engine == weightless.EngineStatus(pid=7, version="2.0")
+    assert status.folder == weightless.FolderStatus(
+        dir="/f", recent=("a/b",), problems=(weightless.FolderProblem(path="a/c"),)
+    )
     first, second = status.mounts
     assert first.fault == weightless.Fault(code="offline", holders=(weightless.Holder(pid=3),))
     assert (first.pid, second.files, second.state) == (None, 0, "newer")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Hashable, Mapping, Optional, Tuple, Type, TypeVar
 
 T = TypeVar("T")
@@ -47,6 +47,17 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class StoreStatus:
+    """What is kept on this device of what was read."""
+
+    dir: str = ""
+    used_bytes: int = 0
+    max_bytes: int = 0
+    keep_free_bytes: int = 0
+    fault: Optional[Fault] = None
+
+
+@dataclass(frozen=True)
 class EngineStatus:
     """The process that owns the mounts."""
 
@@ -57,6 +68,8 @@ class EngineStatus:
     held_bytes: int = 0
     is_paused: bool = False
     log: str = ""
+    store: Optional[StoreStatus] = None
+    faults: Tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,17 +92,43 @@ class MountStatus:
     open_files: int = 0
     bytes_delivered: int = 0
     bytes_fetched: int = 0
+    bytes_from_store: int = 0
+    bytes_from_hub_cache: int = 0
     mounted_unix_s: int = 0
     pid: Optional[int] = None
+    fault: Optional[Fault] = None
+    in_folder: bool = False
+    update: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class FolderProblem:
+    """A name in the Hub folder that led nowhere."""
+
+    path: str = ""
+    fault: Fault = field(default_factory=Fault)
+
+
+@dataclass(frozen=True)
+class FolderStatus:
+    """The Hub folder, in which every repo is there under its name."""
+
+    dir: str = ""
+    state: str = "other"
+    endpoint: str = ""
+    account: Optional[str] = None
+    recent: Tuple[str, ...] = ()
+    problems: Tuple[FolderProblem, ...] = ()
     fault: Optional[Fault] = None
 
 
 @dataclass(frozen=True)
 class Status:
-    """What is mounted. ``engine`` is ``None`` where no engine runs."""
+    """What is mounted. ``engine`` is ``None`` where no engine runs, ``folder`` where the Hub folder is off."""
 
     engine: Optional[EngineStatus] = None
     mounts: Tuple[MountStatus, ...] = ()
+    folder: Optional[FolderStatus] = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +200,16 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Local:
+    """What came from this device instead of the network."""
+
+    store_bytes: int = 0
+    hub_cache_bytes: int = 0
+    kept_bytes: int = 0
+    dropped_blocks: int = 0
+
+
+@dataclass(frozen=True)
 class Stats:
     """The figures of a moment; all zero where no engine runs."""
 
@@ -168,6 +217,7 @@ class Stats:
     total: Traffic = field(default_factory=Traffic)
     memory: Memory = field(default_factory=Memory)
     network: Network = field(default_factory=Network)
+    local: Local = field(default_factory=Local)
     mounts: Tuple[MountStats, ...] = ()
     files: Tuple[FileStats, ...] = ()
 
@@ -192,7 +242,9 @@ def _value(kind: Any, value: Any) -> Any:
         kind = next(inner for inner in typing.get_args(kind) if inner is not type(None))
     if typing.get_origin(kind) is tuple:
         inner = typing.get_args(kind)[0]
-        return tuple(from_json(inner, entry) for entry in value) if isinstance(value, list) else None
+        if not isinstance(value, list):
+            return None
+        return tuple(entry for entry in map(partial(_value, inner), value) if entry is not None)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return from_json(kind, value) if isinstance(value, Mapping) else None
     return value if isinstance(value, kind) else None
