@@ -19,7 +19,8 @@ dev_test() {
         promises) test_one weightless-tests "$@" ;;
         python)
             test_setup
-            cargo nextest run -p weightless-hub-sim -p weightless-cli --no-run
+            # With the whole workspace's features, as ./dev run and the tests build them.
+            cargo build --workspace --bin weightless --bin hub-sim
             test_python "$@"
             ;;
         ui) ui_test ;;
