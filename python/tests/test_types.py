@@ -71,9 +71,7 @@ def test_newer_and_older_engines_are_understood() -> None:
         },
     )
     assert status.engine == weightless.EngineStatus(pid=7, version="2.0")
-    assert status.folder == weightless.FolderStatus(
-        dir="/f", recent=("a/b",), problems=(weightless.FolderProblem(path="a/c"),)
-    )
+    assert status.folder == weightless.FolderStatus(dir="/f", recent=("a/b",), problems=(weightless.FolderProblem(path="a/c"),))
     first, second = status.mounts
     assert first.fault == weightless.Fault(code="offline", holders=(weightless.Holder(pid=3),))
     assert (first.pid, second.files, second.state) == (None, 0, "newer")
