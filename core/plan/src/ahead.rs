@@ -78,7 +78,7 @@ impl<B: Clone> Plan<B> {
         let first = (start >> shift) as u32;
         let Some(from) = h.streams.get_mut(from_id) else { return };
         let beyond = from.unread.split_off(&first);
-        let left = from.taken_over();
+        let left = from.taken_over(id);
         let asked = left.asked;
         from.asked = first;
         from.unread.extend(beyond.iter().copied());

@@ -8,7 +8,7 @@ use crate::plan::{Plan, Slot};
 use crate::planted::{Bug, planted};
 use crate::streams::StreamId;
 use crate::timers::Timer;
-use crate::{Action, BlockIx, Failure, FetchId, HandleId, Outcome, ReadId, Time, flow, retry};
+use crate::{Action, BlockIx, Failure, FetchId, HandleId, Outcome, ReadId, Time, Urgency, flow, retry};
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,7 +117,7 @@ impl<B: Clone> Plan<B> {
         let fetch = FetchId(self.next_id);
         let span = self.spans.get_mut(&id)?;
         span.attempts.push(fetch);
-        let (slot, awaited) = (span.slot, span.waits > 0);
+        let (slot, awaited, reader) = (span.slot, span.waits > 0, (span.owner, span.stream));
         self.attempts.insert(
             fetch,
             Attempt {
@@ -135,9 +135,15 @@ impl<B: Clone> Plan<B> {
         self.link.started(flying);
         self.counts.fetches += 1;
         self.counts.asked_bytes += self.blocks_len(slot, blocks.clone());
+        let urgency = if awaited || self.reads_a_short_run(reader) { Urgency::Soon } else { Urgency::Ahead };
         let content = self.content(slot).key;
-        self.actions.push_back(Action::Fetch { fetch, content, blocks, awaited });
+        self.actions.push_back(Action::Fetch { fetch, content, blocks, urgency });
         Some(fetch)
+    }
+
+    fn reads_a_short_run(&self, (owner, stream): (HandleId, Option<StreamId>)) -> bool {
+        let streams = self.handles.get(&owner).map(|h| &h.streams);
+        streams.zip(stream).and_then(|(streams, id)| streams.get(id)).is_some_and(|stream| stream.piece.is_some())
     }
 
     /// Stops a span that no read waits for: its blocks are free to be asked for again, its charge ends as each attempt settles.

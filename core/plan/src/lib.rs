@@ -147,6 +147,16 @@ pub enum Outcome {
     Cancelled,
 }
 
+/// How soon the first byte of a fetch is needed: what to prefer where few round trips and many bytes a second are to be had
+/// in different ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// A read waits for it, or will as soon as it is answered: the rest of a short run.
+    Soon,
+    /// Read-ahead of a longer run.
+    Ahead,
+}
+
 /// What the driver must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action<B> {
@@ -158,8 +168,8 @@ pub enum Action<B> {
         content: ContentKey,
         /// Which blocks, at least one.
         blocks: Range<u32>,
-        /// Whether a read waits for it (else it is read-ahead).
-        awaited: bool,
+        /// How soon its first byte is needed.
+        urgency: Urgency,
     },
     /// Stop it; its charge ends when it has settled.
     Cancel(FetchId),

@@ -8,6 +8,8 @@ use crate::planted::{Bug, planted};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Runs {
     last: [Option<u64>; 3],
+    /// Of the last eight runs, the newest in the lowest bit: whether it was beside what others read.
+    beside: u8,
 }
 
 /// What to expect of a run.
@@ -29,6 +31,16 @@ impl Runs {
         }
         self.last.rotate_right(1);
         self.last[0] = Some(bytes);
+    }
+
+    /// A run ended, beside what others read or on its own.
+    pub(crate) fn learn_place(&mut self, beside_others: bool) {
+        self.beside = self.beside << 1 | u8::from(beside_others);
+    }
+
+    /// Whether most runs are parts of longer ones that threads take by turns, so that what lies beyond one is read by another.
+    pub(crate) fn are_parts(&self) -> bool {
+        self.beside.count_ones() > u8::BITS / 2
     }
 
     /// A run that seemed to have ended after so many bytes went on.

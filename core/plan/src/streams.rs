@@ -45,8 +45,10 @@ pub(crate) struct Stream {
     /// Length of its fetches; none if their distance to the reader is to say it.
     pub(crate) piece: Option<u64>,
     pub(crate) scan: Scan,
-    /// Bytes read by the streams that this one jumped on from.
+    /// Bytes read by the streams that this one jumped on from, or that came to where it began.
     scanned: u64,
+    /// The stream that it came to the start of: other threads read on from there.
+    into: Option<StreamId>,
     /// Where its window was last looked at.
     looked_at: u64,
     /// Reads of it that wait now: it lives as long as they do.
@@ -80,6 +82,7 @@ impl Stream {
             piece: None,
             scan: Scan::Inside,
             scanned: 0,
+            into: None,
             looked_at: end,
             waits: 0,
             waited: false,
@@ -102,7 +105,9 @@ impl Stream {
         (self.run, self.piece) = (Run::unknown(self.start, limits), None);
     }
 
-    pub(crate) fn taken_over(&self) -> TakenOver {
+    /// What `by` goes on with.
+    pub(crate) fn taken_over(&mut self, by: StreamId) -> TakenOver {
+        self.into = Some(by);
         let (scan, scanned, window) = self.clone_scan();
         TakenOver { asked: self.asked, target: self.target, window, scan, scanned }
     }
@@ -144,7 +149,8 @@ impl Stream {
     /// that never waits is far enough ahead.
     fn retarget(&mut self, before: u64, limits: &Limits) {
         let short = self.scanned + self.pos - self.start < limits.jump_bytes;
-        if self.scan == Scan::Inside && (short || self.run.is_expected_beyond(self.pos)) {
+        let expected = self.scanned < limits.jump_bytes && self.run.is_expected_beyond(self.pos);
+        if self.scan == Scan::Inside && (short || expected) {
             if let Some(aim) = self.run.step(before, self.pos, self.target, limits) {
                 self.head_to(aim);
             }
@@ -257,6 +263,7 @@ impl Streams {
             Some(Match::Same(index)) => {
                 self.recent = index;
                 let (id, step) = self.all[index].go_on(read, limits);
+                self.flow_on(index, limits);
                 let s = &mut self.all[index];
                 if let Some(learned) = &mut s.learned {
                     self.runs.correct(*learned, s.pos - s.origin);
@@ -267,7 +274,10 @@ impl Streams {
             found => {
                 self.learn_runs(read, limits);
                 let from = match found {
-                    Some(Match::Jump(index)) => Some(self.all[index].clone_scan()),
+                    Some(Match::Jump(index)) => {
+                        self.all[index].into = Some(StreamId(self.next));
+                        Some(self.all[index].clone_scan())
+                    }
                     _ => None,
                 };
                 let replaced = self.make_place(limits);
@@ -292,6 +302,10 @@ impl Streams {
                     (s.scan, s.scanned, s.window) = (scan, scanned, window);
                     s.proof = Proof::Given;
                     s.target = read.end + window;
+                } else if self.runs.are_parts() {
+                    (s.scanned, s.window) = (limits.cell_bytes, limits.cell_bytes);
+                    s.proof = Proof::Given;
+                    s.target = read.end + s.window;
                 } else {
                     let (run, aim) = Run::begin(read.offset, read.end, &self.runs, limits);
                     s.run = run;
@@ -304,6 +318,23 @@ impl Streams {
                 self.recent = self.all.len() - 1;
                 (id, Step::Began, replaced)
             }
+        }
+    }
+
+    /// A stream that comes to where another began reads one scan with it: threads that take the tensors of a file by turns.
+    fn flow_on(&mut self, index: usize, limits: &Limits) {
+        let s = &self.all[index];
+        if s.into.is_some() {
+            return;
+        }
+        let (id, start, pos, read) = (s.id, s.start, s.pos, s.scanned + s.pos - s.start);
+        let is_there =
+            |other: &Stream| other.id != id && other.start > start && other.start.abs_diff(pos) <= limits.block_bytes;
+        let mut next = self.all.iter().find(|other| is_there(other)).map(|other| other.id);
+        self.all[index].into = next;
+        while let Some(at) = next.and_then(|id| self.all.iter().position(|s| s.id == id)) {
+            self.all[at].scanned += read;
+            next = self.all[at].into;
         }
     }
 
@@ -325,6 +356,7 @@ impl Streams {
     /// layer read a run as long as the layer.
     fn learn_run(&mut self, index: usize, limits: &Limits) {
         let (origin, end) = (self.all[index].origin, self.all[index].pos);
+        self.runs.learn_place(self.is_beside_others(index, limits));
         let goes_on = |s: &&mut Stream| s.start > origin && s.start.abs_diff(end) <= limits.block_bytes;
         let next = self.all.iter_mut().enumerate().filter(|(other, _)| *other != index).map(|(_, s)| s).find(goes_on);
         if let Some(next) = next {
@@ -339,6 +371,14 @@ impl Streams {
         let run = end - origin;
         self.all[index].learned = Some(run);
         self.runs.learn(run);
+    }
+
+    /// Whether another stream began where this one came to, or came to where this one began.
+    fn is_beside_others(&self, index: usize, limits: &Limits) -> bool {
+        let s = &self.all[index];
+        let meet = |end: u64, start: u64| end.abs_diff(start) <= limits.block_bytes;
+        let beside = |other: &Stream| other.id != s.id && (meet(s.pos, other.start) || meet(other.pos, s.start));
+        s.into.is_some() || self.all.iter().any(beside)
     }
 
     /// Whether no stream but the one that read last waits for anything: most likely one thread reads.

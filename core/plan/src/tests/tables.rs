@@ -27,7 +27,7 @@ fn a_probe_costs_one_mib_and_a_large_first_read_asks_for_more_at_once() {
         assert!(w.read(h, 0, len).is_some());
         assert_eq!(asked_kib(&w)[..first.len()], *first, "{len}");
         assert!((bytes / 2..=bytes).contains(&w.asked_bytes()), "{len}: {}", w.asked_bytes());
-        assert!(w.flying.values().next().is_some_and(|a| a.awaited));
+        assert!(w.flying.values().next().is_some_and(|a| a.urgency == Urgency::Soon));
         w.end();
     }
 }
@@ -302,7 +302,7 @@ fn a_read_short_of_memory_takes_unread_blocks_at_once() {
     assert!(w.plan.stats().ahead_held_bytes > 0);
     for n in 0..4 {
         let read = w.read(b, 100 + n * 40, 8).expect("waits");
-        assert!(w.flying.values().any(|f| f.awaited), "it does not queue");
+        assert!(w.flying.values().any(|f| f.urgency == Urgency::Soon), "it does not queue");
         w.complete_all();
         assert_eq!(w.finished.get(&read), Some(&Ok(())));
     }
@@ -546,4 +546,31 @@ pub(crate) fn a_stream_does_not_read_ahead_where_one_that_stopped_began() {
     scan(&mut w, 160..200);
     assert_eq!(asked_kib(&w).iter().map(|(from, len)| from + len).max(), Some(200 * 1024));
     w.end();
+}
+
+/// Two threads take tensors of 2 MiB by turns, each a run that begins where another's ends. After some of them the next one,
+/// elsewhere, is read ahead as the beginning of a scan; after runs that lie alone it is not.
+#[test]
+pub(crate) fn a_run_among_runs_that_join_is_read_ahead_as_a_scan() {
+    for (gap, bytes) in [(0, 8 * MIB..33 * MIB), (15 * MIB, 0..5 * MIB)] {
+        let mut w = big(1024);
+        let h = w.open(1, 8_000 * MIB);
+        let tensor = |n: u64| 100 * MIB + n * (2 * MIB + gap);
+        for pair in 0..10 {
+            for part in 0..16 {
+                for n in [2 * pair, 2 * pair + 1] {
+                    w.read(h, tensor(n) + part * 128 * KIB, 128 * 1024);
+                    w.complete_all();
+                }
+            }
+        }
+        let before = w.asked_bytes();
+        for part in 0..2 {
+            w.read(h, 5_000 * MIB + part * 128 * KIB, 128 * 1024);
+        }
+        let asked = w.asked_bytes() - before;
+        assert!(bytes.contains(&asked), "{gap} apart: {} KiB", asked / KIB);
+        w.complete_all();
+        w.end();
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) fn key(content: u8) -> ContentKey {
 pub(crate) struct Asked {
     pub(crate) content: u8,
     pub(crate) blocks: Range<u32>,
-    pub(crate) awaited: bool,
+    pub(crate) urgency: Urgency,
     pub(crate) came: BTreeSet<u32>,
     pub(crate) cancelled: bool,
     pub(crate) sent: bool,
@@ -193,11 +193,11 @@ impl World {
     pub(crate) fn act(&mut self) {
         while let Some(action) = self.plan.next_action() {
             match action {
-                Action::Fetch { fetch, content, blocks, awaited } => {
+                Action::Fetch { fetch, content, blocks, urgency } => {
                     assert!(!blocks.is_empty());
                     let content = content.0[0];
                     self.asked.push((content, blocks.clone()));
-                    let new = Asked { content, blocks, awaited, came: BTreeSet::new(), cancelled: false, sent: false };
+                    let new = Asked { content, blocks, urgency, came: BTreeSet::new(), cancelled: false, sent: false };
                     assert!(self.flying.insert(fetch, new).is_none(), "a fetch has a new id");
                 }
                 Action::Cancel(fetch) => {
