@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use weightless_plan::Urgency;
 
 /// A Hub as the transport sees it.
 #[derive(Debug)]
@@ -57,9 +58,10 @@ impl Fetcher for Transport {
         &'a self,
         source: &'a Arc<Source>,
         range: Range<u64>,
+        urgency: Urgency,
         sink: &'a Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(Transport::fetch(self, source, range, sink))
+        Box::pin(Transport::fetch(self, source, range, urgency, sink))
     }
 
     fn buffer_bytes(&self) -> u64 {

@@ -570,7 +570,7 @@ impl Driver {
     fn collect(&mut self, now: Time, todo: &mut Todo) {
         while let Some(action) = self.plan.next_action() {
             match action {
-                Action::Fetch { fetch, content, blocks, .. } => {
+                Action::Fetch { fetch, content, blocks, urgency } => {
                     let file = self
                         .plan
                         .owner(fetch)
@@ -580,7 +580,7 @@ impl Driver {
                     let running = Running { content, cancel: cancel.clone(), meter: file.meter.clone() };
                     self.running.insert(fetch, running);
                     let (source, meter) = (file.source.clone(), file.meter.clone());
-                    todo.starts.push(Start { fetch, source, meter, blocks, cancel });
+                    todo.starts.push(Start { fetch, source, meter, blocks, urgency, cancel });
                 }
                 Action::Cancel(fetch) => {
                     todo.cancels.extend(self.running.get(&fetch).map(|running| running.cancel.clone()))

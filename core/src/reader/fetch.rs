@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
-use weightless_plan::{BLOCK_BYTES, BlockIx, FetchId, Outcome};
+use weightless_plan::{BLOCK_BYTES, BlockIx, FetchId, Outcome, Urgency};
 
 /// Bytes off the network are told to the plan once this many came, or after [`TELL_MS`]: often enough for a stall timer of
 /// seconds, seldom enough that its mutex is not taken for every packet.
@@ -31,6 +31,7 @@ pub trait Fetcher: Send + Sync + 'static {
         &'a self,
         source: &'a Arc<Source>,
         range: Range<u64>,
+        urgency: Urgency,
         sink: &'a Arc<dyn Sink>,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
@@ -49,6 +50,7 @@ pub(super) struct Start {
     pub(super) source: Arc<Source>,
     pub(super) meter: Arc<Meter>,
     pub(super) blocks: Range<u32>,
+    pub(super) urgency: Urgency,
     pub(super) cancel: CancellationToken,
 }
 
@@ -69,7 +71,7 @@ impl Start {
         });
         let fetched = {
             let sink: Arc<dyn Sink> = sink.clone();
-            let attempt = async { shared.fetcher().fetch(&self.source, range, &sink).await };
+            let attempt = async { shared.fetcher().fetch(&self.source, range, self.urgency, &sink).await };
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => None,

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use weightless_plan::{BLOCK_BYTES, Mode, MountId};
+use weightless_plan::{BLOCK_BYTES, Mode, MountId, Urgency};
 
 /// What one attempt does, in order; after the last step it serves the rest.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,7 @@ impl Fetcher for Scripted {
         &'a self,
         source: &'a Arc<Source>,
         range: Range<u64>,
+        _: Urgency,
         sink: &'a Arc<dyn Sink>,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>> {
         Box::pin(async move {

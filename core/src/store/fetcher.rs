@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use weightless_plan::{BLOCK_BYTES, BlockIx};
+use weightless_plan::{BLOCK_BYTES, BlockIx, Urgency};
 
 /// Blocks read from a disk in one go: 1 MiB. Longer reads gain nothing, and this much lies in memory until it is handed on.
 const READ_BLOCKS_MAX: u32 = 4;
@@ -169,10 +169,11 @@ impl LocalFetcher {
         source: &Arc<Source>,
         blob: &Blob,
         runs: Vec<Range<u32>>,
+        urgency: Urgency,
         sink: &Arc<dyn Sink>,
     ) -> Result<()> {
         stream::iter(runs)
-            .map(|run| self.inner.fetch(source, cell::bytes(blob, &run), sink))
+            .map(|run| self.inner.fetch(source, cell::bytes(blob, &run), urgency, sink))
             .buffer_unordered(MISSING_AT_ONCE)
             .try_collect()
             .await
@@ -246,23 +247,24 @@ impl Fetcher for LocalFetcher {
         &'a self,
         source: &'a Arc<Source>,
         range: Range<u64>,
+        urgency: Urgency,
         sink: &'a Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let Some((blob, blocks)) = whole_blocks(source, &range) else {
-                return self.inner.fetch(source, range, sink).await;
+                return self.inner.fetch(source, range, urgency, sink).await;
             };
             let Some(held) = self.look(source, blob, blocks.clone()).await else {
-                return self.inner.fetch(source, range, sink).await;
+                return self.inner.fetch(source, range, urgency, sink).await;
             };
             let Parts { held: here, missing } = parts::cut(blocks, |block| held.holds(block));
             let (bad, fetched) = join(
                 self.serve_held(blob, Arc::new(held), here, sink),
-                self.fetch_missing(source, &blob, missing, sink),
+                self.fetch_missing(source, &blob, missing, urgency, sink),
             )
             .await;
             fetched?;
-            self.fetch_missing(source, &blob, bad, sink).await
+            self.fetch_missing(source, &blob, bad, urgency, sink).await
         })
     }
 

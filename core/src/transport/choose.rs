@@ -1,10 +1,13 @@
-//! Learns which way answers small reads sooner: Xet, or plain ranges of the file's data URL. Pure: is told how long reads
-//! took, never looks at a clock.
+//! Chooses the way to a file's bytes: Xet, or plain ranges of the file's data URL. Pure: is told the time and what came of
+//! earlier choices; asks nobody.
 //!
-//! A small read by Xet costs a reconstruction and a signed range unless the reconstruction is at hand; a plain one costs a
-//! redirect per file and then one request a read. Which is sooner depends on where the two services are.
+//! A read by Xet costs a reconstruction and a signed range unless the reconstruction is at hand; a plain one costs a redirect
+//! per file and then one request a read. Which answers sooner depends on where the two services are, so it is learned where the
+//! first byte matters; what is read ahead goes by Xet, whose ranges come side by side from a data host near by. A repo's first
+//! bytes come the plain way, three round trips from nothing, while Xet (five) is asked for its token and greeted beside.
 
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A new time counts this share in the estimate: a fourth, so that four reads are believed and one outlier is not.
 const NEWS_SHARE: u32 = 4;
@@ -14,6 +17,8 @@ const FAILED: Duration = Duration::from_secs(5);
 const RETRY_READS: u32 = 64;
 /// Small reads that a file's first one is expected to be followed by, over which the cost of finding its place is spread.
 const READS_TO_COME: u32 = 3;
+/// Xet that was silent for longer counts as cold: its connections may be closed by then (reqwest keeps idle ones for 90 s).
+const WARM_MS: u64 = 60_000;
 
 /// A way to a file's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +36,60 @@ pub(crate) enum Start {
     Cold,
 }
 
+/// What is to be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// Its first byte matters; what either way knows already.
+    FirstByte { xet: Start, plain: Start },
+    /// Its bytes a second matter.
+    Bulk,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Take(Way),
+    /// Take the plain way and greet Xet beside, for what follows.
+    PlainAndGreet,
+}
+
 /// What is known of the two ways; one for each repo.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Chooser {
-    /// By way and start; zero where nothing is known, which makes the unknown worth a try.
+    /// By way and start, to the first byte; zero where nothing is known, which makes the unknown worth a try.
     estimates: [[Duration; 2]; 2],
     /// Reads since the way not taken was tried.
     reads: u32,
+    xet_answered: Option<Instant>,
+    /// Xet is being greeted.
+    greeting: bool,
+    /// Fetches while Xet was cold.
+    cold_fetches: u32,
+    /// The plain way failed when it was last taken.
+    plain_failed: bool,
 }
 
 impl Chooser {
-    /// The way for the next small read of a file.
-    pub(crate) fn choose(&mut self, xet: Start, plain: Start) -> Way {
+    /// The way for the next fetch.
+    pub(crate) fn choose(&mut self, want: Want, now: Instant) -> Choice {
+        let warm = self.xet_answered.is_some_and(|at| now.duration_since(at) < Duration::from_millis(WARM_MS));
+        if !warm && !self.plain_failed {
+            self.cold_fetches += 1;
+            // One small read may be all that is ever wanted of a repo.
+            let more_to_come = want == Want::Bulk || self.cold_fetches > 1;
+            return if more_to_come && !std::mem::replace(&mut self.greeting, true) {
+                Choice::PlainAndGreet
+            } else {
+                Choice::Take(Way::Plain)
+            };
+        }
+        Choice::Take(match want {
+            Want::FirstByte { xet, plain } => self.sooner(xet, plain),
+            Want::Bulk => Way::Xet,
+        })
+    }
+
+    fn sooner(&mut self, xet: Start, plain: Start) -> Way {
         let xet_cost = self.estimate(Way::Xet, xet);
         let warm = self.estimate(Way::Plain, Start::Warm);
         let plain_cost = match plain {
@@ -58,11 +105,26 @@ impl Chooser {
         other
     }
 
-    /// A small read took `time` from asking to its last byte, or failed.
+    /// A read whose first byte mattered waited `time` for it, or failed.
     pub(crate) fn learn(&mut self, way: Way, start: Start, time: Option<Duration>) {
         let time = time.unwrap_or(FAILED).min(FAILED);
         let estimate = &mut self.estimates[way as usize][start as usize];
         *estimate = if estimate.is_zero() { time } else { (*estimate * (NEWS_SHARE - 1) + time) / NEWS_SHARE };
+    }
+
+    /// A fetch ended.
+    pub(crate) fn ended(&mut self, way: Way, worked: bool, now: Instant) {
+        match way {
+            Way::Xet if worked => self.xet_answered = Some(now),
+            Way::Xet => {}
+            Way::Plain => self.plain_failed = !worked,
+        }
+    }
+
+    /// Xet answered the greeting, or did not.
+    pub(crate) fn greeted(&mut self, answered: bool, now: Instant) {
+        self.greeting = false;
+        self.ended(Way::Xet, answered, now);
     }
 
     fn estimate(&self, way: Way, start: Start) -> Duration {
@@ -76,13 +138,27 @@ mod tests {
     use Start::{Cold, Warm};
     use Way::{Plain, Xet};
 
+    /// One for which Xet is warm.
+    fn warm() -> Chooser {
+        let mut chooser = Chooser::default();
+        chooser.ended(Xet, true, Instant::now());
+        chooser
+    }
+
+    fn way(chooser: &mut Chooser, xet: Start, plain: Start) -> Way {
+        match chooser.choose(Want::FirstByte { xet, plain }, Instant::now()) {
+            Choice::Take(way) => way,
+            Choice::PlainAndGreet => Plain,
+        }
+    }
+
     /// Reads one file, of which neither way knows anything at first, by what each way and start takes; a time of 0 fails.
     /// Returns the ways taken. Xet stays cold, as random reads do.
     fn reads(chooser: &mut Chooser, count: usize, xet_ms: u64, plain_ms: [u64; 2]) -> Vec<Way> {
         let mut plain = Cold;
         (0..count)
             .map(|_| {
-                let way = chooser.choose(Cold, plain);
+                let way = way(chooser, Cold, plain);
                 let (start, ms) = match (way, plain) {
                     (Xet, _) => (Cold, xet_ms),
                     (Plain, Warm) => (Warm, plain_ms[0]),
@@ -101,7 +177,7 @@ mod tests {
     #[test]
     fn each_way_is_tried_and_the_sooner_one_kept() {
         let check = |name: &str, xet_ms, plain_ms, expected: &[Way], then: Way| {
-            let ways = reads(&mut Chooser::default(), 40, xet_ms, plain_ms);
+            let ways = reads(&mut warm(), 40, xet_ms, plain_ms);
             assert_eq!(&ways[..expected.len()], expected, "{name}");
             assert!(ways[expected.len()..].iter().all(|way| *way == then), "{name}: {ways:?}");
         };
@@ -113,21 +189,50 @@ mod tests {
 
     #[test]
     fn a_reconstruction_at_hand_is_used() {
-        let mut chooser = Chooser::default();
+        let mut chooser = warm();
         reads(&mut chooser, 10, 100, [50, 100]);
         for (xet, plain, expected) in [(Warm, Cold, Xet), (Cold, Warm, Plain), (Cold, Cold, Plain)] {
             chooser.learn(Xet, Warm, Some(Duration::from_millis(50)));
-            assert_eq!(chooser.choose(xet, plain), expected, "{xet:?} {plain:?}");
+            assert_eq!(way(&mut chooser, xet, plain), expected, "{xet:?} {plain:?}");
         }
     }
 
     #[test]
     fn the_other_way_is_tried_again_now_and_then_and_taken_when_it_is_better_now() {
-        let mut chooser = Chooser::default();
+        let mut chooser = warm();
         reads(&mut chooser, 10, 100, [50, 100]);
         let ways = reads(&mut chooser, 2 * RETRY_READS as usize, 100, [50, 100]);
         assert_eq!(ways.iter().filter(|way| **way == Xet).count(), 2);
         let ways = reads(&mut chooser, 8 * RETRY_READS as usize, 20, [50, 100]);
         assert_eq!(ways.last(), Some(&Xet));
+    }
+
+    #[test]
+    fn a_repo_begins_the_plain_way_and_greets_xet_beside() {
+        use Choice::{PlainAndGreet, Take};
+        let small = Want::FirstByte { xet: Cold, plain: Cold };
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut chooser = Chooser::default();
+        // One small read asks nothing more; a second, or a large one, is a beginning.
+        assert_eq!(chooser.clone().choose(Want::Bulk, start), PlainAndGreet);
+        assert_eq!(chooser.choose(small, start), Take(Plain));
+        assert_eq!(chooser.choose(small, start), PlainAndGreet);
+        for want in [small, Want::Bulk] {
+            assert_eq!(chooser.choose(want, start), Take(Plain), "greeted once");
+        }
+        // No answer: greeted again by the next.
+        chooser.greeted(false, start);
+        assert_eq!(chooser.choose(Want::Bulk, start), PlainAndGreet);
+        chooser.greeted(true, start);
+        assert_eq!(chooser.choose(Want::Bulk, at(WARM_MS - 1)), Take(Xet));
+        // After a silence it is cold again, unless it was used meanwhile.
+        assert_eq!(chooser.clone().choose(Want::Bulk, at(WARM_MS)), PlainAndGreet);
+        chooser.ended(Xet, true, at(1));
+        assert_eq!(chooser.choose(Want::Bulk, at(WARM_MS)), Take(Xet));
+        // Where the plain way fails, Xet is not waited for.
+        let mut chooser = Chooser::default();
+        chooser.ended(Plain, false, start);
+        assert_eq!(chooser.choose(Want::Bulk, start), Take(Xet));
     }
 }

@@ -5,7 +5,7 @@ use super::kept::Kept;
 use super::{Local, Sink, XetFile};
 use crate::ErrorKind;
 use crate::hub::View;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -71,16 +71,24 @@ impl Detours {
     }
 }
 
-/// A sink that knows when it was last reached by the network.
+/// A sink that knows when it was first and last reached by the network.
 pub(crate) struct Watched {
     sink: Arc<dyn Sink>,
+    began: Instant,
+    first: OnceLock<Duration>,
     /// Std: held to store or to read an instant.
     reached: Mutex<Instant>,
 }
 
 impl Watched {
     pub(crate) fn new(sink: &Arc<dyn Sink>) -> Self {
-        Watched { sink: Arc::clone(sink), reached: Mutex::new(Instant::now()) }
+        let began = Instant::now();
+        Watched { sink: Arc::clone(sink), began, first: OnceLock::new(), reached: Mutex::new(began) }
+    }
+
+    /// Time to the first byte; to now if none came.
+    pub(crate) fn first_byte(&self) -> Duration {
+        self.first.get().copied().unwrap_or_else(|| self.began.elapsed())
     }
 
     fn is_silent(&self) -> bool {
@@ -94,6 +102,7 @@ impl Sink for Watched {
     }
 
     fn received(&self, wire_bytes: usize) {
+        self.first.get_or_init(|| self.began.elapsed());
         *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.sink.received(wire_bytes);
     }

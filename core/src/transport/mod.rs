@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | [`origin`] | what is needed of the Hub: tokens and locations |
 //! | `xet`, `plain` | the two ways to bytes |
-//! | `choose` | which of the two answers small reads sooner |
+//! | `choose` | which of the two is taken |
 //! | `detour` | files that Xet keeps failing, to be read by plain ranges |
 //! | `pieces` | cuts a range into what is asked and carried side by side |
 //! | `layout` | a checked reconstruction: which signed requests bring which bytes |
@@ -42,7 +42,7 @@ use crate::hub::View;
 use crate::repo::RepoId;
 use crate::tree::FileMeta;
 use crate::{Error, ErrorKind, Result};
-use choose::{Chooser, Start, Way};
+use choose::{Choice, Chooser, Start, Want, Way};
 use detour::{Attempt, Detours, Watched};
 use lanes::{Class, FetchLanes, Lanes};
 use pace::Pace;
@@ -52,21 +52,21 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use token::Tokens;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use weightless_plan::Urgency;
 use xet::Xet;
 
 /// A fetch up to this long is a small read: it does not queue behind large ones.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
-/// A fetch of a Xet file up to this long goes the way that answers sooner: two blocks. Longer ones are worth the Xet way,
-/// whose ranges of one file come side by side from a data host near by.
+/// A fetch of a Xet file goes the way that answers sooner if it is at most this long: two blocks. Longer ones are worth the Xet
+/// way, whose ranges of one file come side by side from a data host near by.
 const EITHER_WAY_BYTES_MAX: u64 = 512 << 10;
+/// The same of a fetch that is needed soon: what is asked for in one piece either way.
+const SOON_EITHER_WAY_BYTES_MAX: u64 = pieces::UNCUT_BYTES_MAX;
 /// Repos, as accounts see them, of which is known how soon small reads are answered.
 const CHOOSERS_MAX: usize = 256;
 /// Memory of a connection at work: HTTP's read buffer (0.5 MiB), a compressed chunk or two and its decoded form.
 const LANE_BYTES: u64 = 768 << 10;
-/// Calls of [`Transport::prefetch`] at work; a further one is left out.
-const PREFETCHES_MAX: usize = 16;
 
 /// Where a file's bytes are to be had.
 #[derive(Debug, Clone)]
@@ -124,7 +124,6 @@ struct Inner {
     detours: Detours,
     counters: Arc<Counters>,
     pace: Arc<Pace>,
-    prefetches: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Transport {
@@ -153,42 +152,31 @@ impl Transport {
             detours: Detours::new(),
             counters,
             pace,
-            prefetches: Arc::new(Semaphore::new(PREFETCHES_MAX)),
         }))
     }
 
     /// Fetches `range` (bytes of the file, not empty, within its size) once; returns when every byte was written or with
-    /// the error that ended it. Dropping the future cancels the fetch at once: nothing is written after the drop.
-    pub async fn fetch(&self, source: &Arc<Source>, range: Range<u64>, sink: &Arc<dyn Sink>) -> Result<()> {
+    /// the error that ended it. Dropping the future cancels the fetch at once: nothing is written after the drop. Needs a
+    /// runtime.
+    pub async fn fetch(
+        &self,
+        source: &Arc<Source>,
+        range: Range<u64>,
+        urgency: Urgency,
+        sink: &Arc<dyn Sink>,
+    ) -> Result<()> {
         check_range(source, &range)?;
-        let inner = &*self.0;
+        let inner = &self.0;
         let len = range.end - range.start;
         let class = if len <= SMALL_BYTES_MAX { Class::Small } else { Class::Bulk };
         let lanes = inner.lanes.fetch(class);
         let busy = inner.lanes.busy();
         match xet_file(source)? {
             Some(file) if !inner.detours.taken(&file) => {
-                if len <= EITHER_WAY_BYTES_MAX {
-                    inner.either_way(source, &file, range, sink, &lanes).await
-                } else {
-                    inner.by_xet(source, &file, range, sink, &lanes, busy).await
-                }
+                inner.either_way(source, &file, range, urgency, sink, &lanes, busy).await
             }
             _ => inner.plain.fetch(source, range, &**sink, &lanes, busy).await,
         }
-    }
-
-    /// Asks in the background for what a fetch of `range` will need to know, so that it need not wait for it. Costs no
-    /// content. Needs a runtime; does nothing if many are at work already.
-    pub fn prefetch(&self, source: &Arc<Source>, range: Range<u64>) {
-        let Ok(Some(file)) = check_range(source, &range).and_then(|()| xet_file(source)) else { return };
-        let Ok(permit) = Arc::clone(&self.0.prefetches).try_acquire_owned() else { return };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (xet, source) = (Arc::clone(&self.0.xet), Arc::clone(source));
-        runtime.spawn(async move {
-            let _permit = permit;
-            xet.prepare(&source, &file, range).await;
-        });
     }
 
     /// Caps what content takes of the network, in bytes a second; `None` is no cap. Takes effect at once.
@@ -218,29 +206,47 @@ impl Transport {
 }
 
 impl Inner {
-    /// Fetches a small range of a Xet file the way that is likely to answer sooner, and learns from it.
+    /// Fetches a range of a Xet file the way that serves it best, and learns from it.
+    #[expect(clippy::too_many_arguments, reason = "a fetch, where its bytes go, and what it may use")]
     async fn either_way(
-        &self,
+        self: &Arc<Self>,
         source: &Arc<Source>,
         file: &XetFile,
         range: Range<u64>,
+        urgency: Urgency,
         sink: &Arc<dyn Sink>,
         lanes: &FetchLanes<'_>,
+        busy: usize,
     ) -> Result<()> {
         let start = |known| if known { Start::Warm } else { Start::Cold };
         let (xet, plain) = (start(self.xet.knows(file, &range)), start(self.plain.knows(source)));
-        let way = self.chooser(source, file.view, |chooser| chooser.choose(xet, plain));
-        let asked = Instant::now();
+        let short = match urgency {
+            Urgency::Soon => SOON_EITHER_WAY_BYTES_MAX,
+            Urgency::Ahead => EITHER_WAY_BYTES_MAX,
+        };
+        let want = if range.end - range.start <= short { Want::FirstByte { xet, plain } } else { Want::Bulk };
+        let way = match self.chooser(source, file.view, |chooser| chooser.choose(want, Instant::now())) {
+            Choice::Take(way) => way,
+            Choice::PlainAndGreet => {
+                self.greet(source, file, &range);
+                Way::Plain
+            }
+        };
+        let watched = Watched::new(sink);
         let (start, result) = match way {
-            Way::Xet => (xet, self.by_xet(source, file, range, sink, lanes, 0).await),
+            Way::Xet => (xet, self.by_xet(source, file, range, &watched, lanes, busy).await),
             Way::Plain => {
-                let result = self.plain.fetch(source, range, &**sink, lanes, 0).await;
+                let result = self.plain.fetch(source, range, &watched, lanes, busy).await;
                 let other = |error| if self.detours.doubts(file) { error } else { go_the_other_way(source, error) };
                 (plain, result.map_err(other))
             }
         };
-        let time = result.is_ok().then(|| asked.elapsed());
-        self.chooser(source, file.view, |chooser| chooser.learn(way, start, time));
+        self.chooser(source, file.view, |chooser| {
+            chooser.ended(way, result.is_ok(), Instant::now());
+            if want != Want::Bulk {
+                chooser.learn(way, start, result.is_ok().then(|| watched.first_byte()));
+            }
+        });
         result
     }
 
@@ -249,16 +255,27 @@ impl Inner {
         source: &Arc<Source>,
         file: &XetFile,
         range: Range<u64>,
-        sink: &Arc<dyn Sink>,
+        watched: &Watched,
         lanes: &FetchLanes<'_>,
         busy: usize,
     ) -> Result<()> {
-        let watched = Watched::new(sink);
-        let attempt = Attempt::new(&self.detours, file, &watched);
-        let result = self.xet.fetch(source, file, range, &watched, lanes, busy).await;
+        let attempt = Attempt::new(&self.detours, file, watched);
+        let result = self.xet.fetch(source, file, range, watched, lanes, busy).await;
         attempt.end(result.as_ref().err().map(Error::kind));
         // The next attempt may go the plain way.
         result.map_err(|error| go_the_other_way(source, error))
+    }
+
+    /// Asks Xet in the background for what it must be asked first, so that what follows need not wait for it.
+    fn greet(self: &Arc<Self>, source: &Arc<Source>, file: &XetFile, range: &Range<u64>) {
+        let (this, source, file, range) = (Arc::clone(self), Arc::clone(source), file.clone(), range.clone());
+        tokio::spawn(async move {
+            let greeted = this.xet.greet(&source, &file, range).await;
+            if let Err(error) = &greeted {
+                this.detours.failed(&file, error.kind());
+            }
+            this.chooser(&source, file.view, |chooser| chooser.greeted(greeted.is_ok(), Instant::now()));
+        });
     }
 
     fn chooser<T>(&self, source: &Source, view: View, with: impl FnOnce(&mut Chooser) -> T) -> T {

@@ -11,7 +11,7 @@ pub(crate) const PIECE_BYTES_MAX: u64 = 8 << 20;
 /// The smallest piece that a longer range is cut into, where border chunks cost 4 %.
 pub(crate) const PIECE_BYTES_MIN: u64 = 2 << 20;
 /// A range up to this long is one piece: a 4 MiB read (17 blocks, where it starts inside one) costs one request a xorb.
-const UNCUT_BYTES_MAX: u64 = 9 << 19;
+pub(crate) const UNCUT_BYTES_MAX: u64 = 9 << 19;
 /// The grid of a range that is not cut.
 const UNCUT: u64 = u64::MAX;
 /// Connections that fill a link (300 MB/s over 40 MB/s each, rounded up). With fewer at work, ranges are cut finer.

@@ -85,7 +85,15 @@ struct World {
 }
 
 impl World {
+    /// One in which Xet has answered before.
     async fn new(files: &[(Content, Storage)]) -> World {
+        let world = Self::cold(files).await;
+        let source = &world.files[0].1;
+        world.transport.0.chooser(source, source.origin.view(), |chooser| chooser.greeted(true, Instant::now()));
+        world
+    }
+
+    async fn cold(files: &[(Content, Storage)]) -> World {
         let mut def = RepoDef::model(REPO);
         for (index, (content, storage)) in files.iter().enumerate() {
             def = def.file_as(format!("file {index}"), content.clone(), *storage);
@@ -127,7 +135,7 @@ impl World {
             received: AtomicU64::new(0),
         });
         let seen: Arc<dyn Sink> = sink.clone();
-        self.transport.fetch(source, range.clone(), &seen).await?;
+        self.transport.fetch(source, range.clone(), Urgency::Ahead, &seen).await?;
         let got: Option<Vec<u8>> = sink.bytes.lock().unwrap().iter().copied().collect();
         assert!(got.expect("a byte is missing") == content.read(range.start, len).unwrap(), "{range:?} of {file}");
         assert!(sink.sent.load(Relaxed) > 0 && sink.received.load(Relaxed) > 0);
@@ -229,15 +237,36 @@ async fn until(mut done: impl FnMut() -> bool) {
     panic!("it did not happen");
 }
 
+/// From nothing, the plain way is three round trips (a redirect, a connection, the bytes) and Xet five.
 #[tokio::test]
-async fn a_prefetched_range_is_one_round_trip() {
-    let world = World::new(&[(Content::random(1, 80 * MIB), Storage::Xet)]).await;
-    world.transport.prefetch(&world.files[0].1, 32 * MIB..64 * MIB);
-    until(|| world.transport.statistics().reconstructions.wire_bytes > 0).await;
-    until(|| world.transport.0.prefetches.available_permits() == PREFETCHES_MAX).await;
-    let (done, cost) = world.cost(world.fetch(0, 32 * MIB..64 * MIB)).await;
+async fn the_first_bytes_of_a_repo_come_the_plain_way_while_xet_is_greeted() {
+    let world = World::cold(&[(Content::random(1, 80 * MIB), Storage::Xet)]).await;
+    let (done, cost) = world.cost(try_join_all((0..4).map(|n| world.fetch(0, n * 8 * MIB..(n + 1) * 8 * MIB)))).await;
     done.unwrap();
-    assert_eq!((cost.tokens.requests, cost.reconstructions.requests), (0, 0), "{cost:?}");
+    assert_eq!((cost.resolves.requests, cost.plain.wire_bytes, cost.xorbs.requests), (1, 32 * MIB, 0), "{cost:?}");
+    until(|| world.transport.statistics().reconstructions.wire_bytes > 0).await;
+    assert_eq!((world.transport.statistics().reconstructions.requests, cost.tokens.requests), (1, 1), "greeted once");
+    until(|| {
+        let chosen = world.transport.0.chooser(&world.files[0].1, world.files[0].1.origin.view(), |chooser| {
+            chooser.clone().choose(Want::Bulk, Instant::now())
+        });
+        chosen == Choice::Take(Way::Xet)
+    })
+    .await;
+    let (done, cost) = world.cost(world.fetch(0, 32 * MIB..40 * MIB)).await;
+    done.unwrap();
+    assert_eq!((cost.tokens.requests, cost.plain.requests), (0, 0), "{cost:?}");
+    assert!(cost.xorbs.wire_bytes >= 8 * MIB, "{cost:?}");
+}
+
+#[tokio::test]
+async fn a_repo_whose_plain_data_is_refused_begins_by_xet() {
+    let world = World::cold(&[(Content::random(1, 8 * MIB), Storage::Xet)]).await;
+    world.sim.network().script().on(Route::PlainData).always().run([status(403)]);
+    assert_eq!(world.fetch(0, 0..4 * MIB).await.unwrap_err().kind(), ErrorKind::Connection, "worth another attempt");
+    let (done, cost) = world.cost(world.fetch(0, 0..4 * MIB)).await;
+    done.unwrap();
+    assert_eq!(cost.plain.requests, 0, "{cost:?}");
 }
 
 #[tokio::test]
@@ -245,12 +274,12 @@ async fn what_expires_is_renewed_once() {
     let hour = Duration::from_secs(3600);
     let world =
         World::new(&[(Content::random(1, 20 * MIB), Storage::Xet), (Content::random(2, 3 * MIB), Storage::Lfs)]).await;
-    let range = 0..4 * MIB;
+    let range = 0..2 * MIB;
     // Links that have expired when they are used, then good ones.
     world.sim.set_signed_url_lifetime(Duration::ZERO);
-    world.transport.prefetch(&world.files[0].1, range.clone());
-    until(|| world.transport.statistics().reconstructions.wire_bytes > 0).await;
-    until(|| world.transport.0.prefetches.available_permits() == PREFETCHES_MAX).await;
+    let (_, source) = &world.files[0];
+    let file = xet_file(source).unwrap().unwrap();
+    world.transport.0.xet.greet(source, &file, range.clone()).await.unwrap();
     world.sim.set_signed_url_lifetime(hour);
     let (done, cost) = world.cost(world.fetch(0, range.clone())).await;
     done.unwrap();
@@ -306,7 +335,7 @@ async fn a_fetch_of_nothing_or_past_the_end_is_a_bug_of_ours_and_asks_nothing() 
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
         });
-        let failed = world.transport.fetch(&world.files[0].1, range, &sink).await;
+        let failed = world.transport.fetch(&world.files[0].1, range, Urgency::Ahead, &sink).await;
         assert_eq!(failed.unwrap_err().kind(), ErrorKind::Internal);
     }
     assert_eq!(world.transport.statistics(), Statistics::default());
@@ -370,7 +399,7 @@ async fn a_dropped_fetch_writes_nothing_more_and_frees_its_connections() {
         received: AtomicU64::new(0),
     });
     let seen: Arc<dyn Sink> = sink.clone();
-    let mut fetch = Box::pin(world.transport.fetch(&world.files[0].1, 0..20 * MIB, &seen));
+    let mut fetch = Box::pin(world.transport.fetch(&world.files[0].1, 0..20 * MIB, Urgency::Ahead, &seen));
     until(|| {
         let _ = fetch.as_mut().now_or_never();
         sink.received.load(Relaxed) >= 4 * MIB

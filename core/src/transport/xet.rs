@@ -86,16 +86,10 @@ impl Xet {
             .await
     }
 
-    /// Asks for the reconstructions that a large fetch of `range` would need, those at hand excepted.
-    pub(crate) async fn prepare(self: &Arc<Self>, source: &Arc<Source>, file: &XetFile, range: Range<u64>) {
-        self.pieces(file, range, usize::MAX)
-            .into_iter()
-            .filter(|piece| piece.layout.is_none())
-            .map(|piece| self.layout(source, file, piece.range))
-            .collect::<FuturesUnordered<_>>()
-            // A failure is met again, and told, by the fetch.
-            .for_each(|_| std::future::ready(()))
-            .await;
+    /// Asks for a reconstruction of the first of `range`, so that the token, the connection and the version are there.
+    pub(crate) async fn greet(self: &Arc<Self>, source: &Arc<Source>, file: &XetFile, range: Range<u64>) -> Result<()> {
+        let first = range.start..range.end.min(range.start + pieces::PIECE_BYTES_MIN);
+        self.layout(source, file, first).await.map(drop)
     }
 
     fn pieces(&self, file: &XetFile, range: Range<u64>, busy: usize) -> Vec<Piece> {

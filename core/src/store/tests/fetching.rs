@@ -10,7 +10,7 @@ use crate::transport::{Local, Location, Origin, Sink, Source, XetToken};
 use crate::tree::FileMeta;
 use futures_util::future::BoxFuture;
 use std::fmt::Write;
-use weightless_plan::BlockIx;
+use weightless_plan::{BlockIx, Urgency};
 
 /// Serves one content; remembers what it was asked.
 #[derive(Default)]
@@ -24,6 +24,7 @@ impl Fetcher for Network {
         &'a self,
         _: &'a Arc<Source>,
         range: Range<u64>,
+        _: Urgency,
         sink: &'a Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
@@ -148,7 +149,7 @@ impl World {
         let collected = Arc::new(Collected::default());
         *collected.bytes.lock().unwrap() = vec![None; self.known.bytes.len()];
         let sink: Arc<dyn Sink> = collected.clone();
-        fetcher.fetch(&source, range.clone(), &sink).await.unwrap();
+        fetcher.fetch(&source, range.clone(), Urgency::Soon, &sink).await.unwrap();
         for (at, byte) in collected.bytes.lock().unwrap().iter().enumerate() {
             let expected = range.contains(&(at as u64)).then(|| self.known.bytes[at]);
             assert!(*byte == expected, "byte {at}");
