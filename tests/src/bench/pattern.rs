@@ -1,5 +1,6 @@
 //! What is read: the files and access patterns of model loaders, as data. Never reads; see [`super::reader`].
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -25,7 +26,9 @@ pub(super) enum Pattern {
     Pread(usize),
     /// So many threads copy one mapping of 1 GiB, each its own range.
     Mmap(usize),
-    /// So many threads copy random MiB of one mapping of 1 GiB.
+    /// So many threads copy ranges of one mapping of 1 GiB, of any length and in any order, taking the next by turns.
+    MmapRanges(usize),
+    /// The same of ranges of a MiB each.
     MmapRandom(usize),
     /// So many threads load the tensors of one safetensors file, taking the next by turns.
     Tensors(Order, usize),
@@ -70,6 +73,8 @@ const MIB: u64 = 1 << 20;
 const TENSOR_BYTES: u64 = 3 * MIB;
 /// Ranges of the mapping begin here, so that they meet inside blocks.
 const MMAP_FIRST: u64 = 100 << 10;
+/// Of about 16 MiB each.
+const MMAP_RANGES: usize = 64;
 const PREADS: usize = 256;
 const SLICE_BYTES: u64 = 2 * MIB;
 const SLICE_EVERY: u64 = 17 * MIB;
@@ -86,7 +91,7 @@ const SMALL_BYTES: u64 = 4 << 10;
 const THIN_BYTES: u64 = 400 * MIB;
 
 impl Pattern {
-    pub(super) const ALL: [Self; 32] = [
+    pub(super) const ALL: [Self; 33] = [
         Self::WholeMib(1024),
         Self::WholeMib(256),
         Self::WholeMb(1),
@@ -100,6 +105,7 @@ impl Pattern {
         Self::Pread(4),
         Self::Pread(8),
         Self::Mmap(16),
+        Self::MmapRanges(16),
         Self::MmapRandom(16),
         Self::Queue(1),
         Self::Queue(2),
@@ -127,6 +133,7 @@ impl Pattern {
             Self::WholeMib(mib) => format!("whole-{mib}mib"),
             Self::Pread(threads) => format!("pread-{threads}"),
             Self::Mmap(threads) => format!("mmap-{threads}"),
+            Self::MmapRanges(threads) => format!("mmapranges-{threads}"),
             Self::MmapRandom(threads) => format!("mmaprandom-{threads}"),
             Self::Tensors(order, threads) => format!("{}-{threads}", order.name()),
             Self::Slices => "slices".to_owned(),
@@ -148,6 +155,9 @@ impl Pattern {
             Self::WholeMib(mib) => format!("one file of {mib} MiB, from start to end"),
             Self::Pread(threads) => format!("{PREADS} random 1 MiB preads on one descriptor, {threads} threads"),
             Self::Mmap(threads) => format!("{threads} threads copy ranges of one 1 GiB mapping"),
+            Self::MmapRanges(threads) => {
+                format!("{threads} threads copy {MMAP_RANGES} ranges of any length of one 1 GiB mapping, in any order")
+            }
             Self::MmapRandom(threads) => format!("{threads} threads copy random MiB of one 1 GiB mapping"),
             Self::Tensors(order, threads) => {
                 format!("{threads} threads load a safetensors file of 1 GiB, tensor by tensor, in {}", order.about())
@@ -174,6 +184,7 @@ impl Pattern {
             Self::WholeMib(mib) => vec![BenchFile { path: format!("{mib}mib.bin"), len: mib * MIB }],
             Self::Pread(_)
             | Self::Mmap(_)
+            | Self::MmapRanges(_)
             | Self::MmapRandom(_)
             | Self::Queue(_)
             | Self::Slices
@@ -196,14 +207,15 @@ impl Pattern {
         matches!(self, Self::WholeMb(_) | Self::WholeMib(_)).then(|| self.files().remove(0))
     }
 
-    /// Round trips that must follow one another before a whole file can arrive on a fresh mount: token, connection to
-    /// the store, reconstruction, connection to the data host, data.
+    /// Round trips that must follow one another before a whole file can arrive on a fresh mount: where its data is, connection to
+    /// the data host, data.
     pub(super) fn round_trips_needed(self) -> Option<u64> {
         match self {
             Self::WholeMb(_) | Self::WholeMib(_) | Self::Cold(_) | Self::Thin(_) | Self::Mmap(_) | Self::Driven(_) => {
-                Some(5)
+                Some(3)
             }
             Self::Pread(_)
+            | Self::MmapRanges(_)
             | Self::MmapRandom(_)
             | Self::Tensors(..)
             | Self::Queue(_)
@@ -270,6 +282,13 @@ impl Pattern {
         let plan = match self {
             Self::Mixed(minutes) => return mixed::read(dir, &files, Duration::from_secs(60 * minutes as u64)),
             Self::Driven(_) => bail!("this is read without a mount"),
+            Self::MmapRanges(threads) => Plan {
+                readers: threads,
+                share: Share::Queue,
+                opening: Opening::Mapping,
+                spans: any_ranges(MMAP_FIRST, len, MMAP_RANGES),
+                ..Plan::default()
+            },
             Self::MmapRandom(threads) => Plan {
                 readers: threads,
                 share: Share::Queue,
@@ -359,6 +378,27 @@ pub(super) fn scattered(file_len: u64, len: u64, count: usize) -> Vec<Span> {
         .collect()
 }
 
+/// All of it in `count` neighbouring ranges of any length, in an order that repeats from run to run.
+fn any_ranges(from: u64, to: u64, count: usize) -> Vec<Span> {
+    const PAGE: u64 = 4 << 10;
+    let mut state = 7u64;
+    let mut any = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut cuts: BTreeSet<u64> = [from, to].into();
+    while cuts.len() <= count {
+        cuts.insert(from + any((to - from) / PAGE) * PAGE);
+    }
+    let cuts: Vec<u64> = cuts.into_iter().collect();
+    let mut spans: Vec<Span> =
+        cuts.windows(2).map(|pair| Span { file: 0, offset: pair[0], len: pair[1] - pair[0] }).collect();
+    for last in (1..spans.len()).rev() {
+        spans.swap(last, any(last as u64 + 1) as usize);
+    }
+    spans
+}
+
 impl FromStr for Pattern {
     type Err = anyhow::Error;
 
@@ -378,6 +418,7 @@ impl FromStr for Pattern {
             ("whole", "mib") => Self::WholeMib(number as u64),
             ("pread", "") => Self::Pread(number),
             ("mmap", "") => Self::Mmap(number),
+            ("mmapranges", "") => Self::MmapRanges(number),
             ("mmaprandom", "") => Self::MmapRandom(number),
             ("tensors", "") => Self::Tensors(Order::File, number),
             ("keys", "") => Self::Tensors(Order::Natural, number),
@@ -396,8 +437,6 @@ impl FromStr for Pattern {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -421,8 +460,10 @@ mod tests {
 
     #[test]
     fn neighbours_cover_all() {
-        let spans = cut(MMAP_FIRST, 1024 * MIB, 64 * MIB);
-        assert_eq!(spans.iter().map(|span| span.len).sum::<u64>(), 1024 * MIB - MMAP_FIRST);
-        assert!(spans.windows(2).all(|pair| pair[0].offset + pair[0].len == pair[1].offset));
+        for mut spans in [cut(MMAP_FIRST, 1024 * MIB, 64 * MIB), any_ranges(MMAP_FIRST, 1024 * MIB, MMAP_RANGES)] {
+            spans.sort_by_key(|span| span.offset);
+            assert_eq!(spans.iter().map(|span| span.len).sum::<u64>(), 1024 * MIB - MMAP_FIRST);
+            assert!(spans.windows(2).all(|pair| pair[0].offset + pair[0].len == pair[1].offset));
+        }
     }
 }
