@@ -16,7 +16,7 @@ use super::{Sink, Source, XetFile};
 use crate::hub::View;
 use crate::{ErrorKind, Result};
 use futures_util::FutureExt;
-use futures_util::stream::{FuturesUnordered, StreamExt, TryStreamExt};
+use futures_util::stream::{FuturesUnordered, TryStreamExt};
 use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, RANGE};
 use std::collections::HashMap;
