@@ -38,7 +38,7 @@ mod refresh;
 pub(crate) mod signals;
 
 use crate::exit::{Outcome, fault, io_fault};
-use crate::{env, paths, processes, ram, wanted};
+use crate::{env, paths, processes, wanted};
 use control::Server;
 use host::{Adopted, Host};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -53,8 +53,9 @@ use weightless_control::{AddMount, Fault, Mounted};
 use weightless_core::accounts::{AccountBook, OsKeychain};
 use weightless_core::engine::EngineConfig;
 use weightless_core::reader::ReaderConfig;
-use weightless_core::settings::{Machine, Resolved, SettingsFile};
+use weightless_core::settings::{Resolved, SettingsFile};
 use weightless_core::store::{self, HubCache, StoreConfig};
+use weightless_core::transport::connections_max;
 use weightless_core::{Error, ErrorKind};
 use weightless_platform::{memory, room};
 
@@ -147,7 +148,7 @@ impl Options {
     /// What the engine is made of.
     fn engine_config(&self, reader: ReaderConfig, resolved: &Resolved) -> Outcome<EngineConfig> {
         if self.is_without_local {
-            return Ok(EngineConfig::without_local(reader));
+            return Ok(EngineConfig { connections_max: connections_max(&env), ..EngineConfig::without_local(reader) });
         }
         let store = StoreConfig {
             folder: paths::cache_dir()?,
@@ -156,7 +157,12 @@ impl Options {
             durable_bytes_min: STORE_DURABLE_BYTES,
             free_space: room::free_bytes,
         };
-        Ok(EngineConfig { reader, store: Some(store), hub_cache: HubCache::find(&env) })
+        Ok(EngineConfig {
+            reader,
+            store: Some(store),
+            hub_cache: HubCache::find(&env),
+            connections_max: connections_max(&env),
+        })
     }
 
     fn who(&self) -> Who {
@@ -169,16 +175,11 @@ impl Options {
     }
 
     fn settings(&self) -> Outcome<SettingsFile> {
-        let machine = Machine {
-            ram_bytes: ram::usable_bytes(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-            home: paths::home().ok(),
-        };
         let over = |name: &str| {
             let given = self.overrides.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
             given.or_else(|| env(name))
         };
-        SettingsFile::load(self.settings_path.clone(), &over, machine).map_err(fault)
+        SettingsFile::load(self.settings_path.clone(), &over, wanted::machine()).map_err(fault)
     }
 }
 
@@ -186,11 +187,18 @@ impl Options {
 /// what there is to say of the start; if that fails, everything is undone.
 pub(crate) fn run(options: &Options, announce: impl FnOnce(Option<Mounted>, Vec<String>) -> Outcome) -> Outcome {
     memory::give_large_buffers_back();
+    leave_no_core();
     let few_files = raise_file_limit();
     let runtime = wanted::runtime()?;
     let outcome = runtime.block_on(live(options, &runtime, few_files, announce));
     runtime.shutdown_timeout(Duration::from_millis(RUNTIME_END_MS));
     outcome
+}
+
+/// The memory of an engine that crashes holds tokens, and content of private repos: it is written nowhere. Where the limit cannot be
+/// set, it was lower before.
+fn leave_no_core() {
+    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
 }
 
 /// Every mount and every connection takes descriptors. The usual soft limit of 1,024 is for programs that use `select`, and some

@@ -1,9 +1,8 @@
 //! From what was typed to what is wanted: which repo of which Hub, and who asks. Asks nothing of the network.
 
 use crate::args::{HubArgs, RepoArgs};
-use crate::env;
 use crate::exit::{Outcome, fault, fault_of, io_fault};
-use crate::output;
+use crate::{env, output, paths, ram};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use url::Url;
@@ -11,6 +10,7 @@ use weightless_control::Fault;
 use weightless_core::hub::Hub;
 use weightless_core::net::NetConfig;
 use weightless_core::repo::RepoSpec;
+use weightless_core::settings::{Machine, Resolved, SettingsFile};
 use weightless_core::token::Token;
 use weightless_core::{Error, ErrorKind};
 
@@ -85,9 +85,22 @@ pub(crate) fn endpoint_url(text: &str) -> Outcome<Url> {
     Ok(NetConfig::new(Some(text), &env).map_err(fault)?.endpoint().clone())
 }
 
-/// The network, as arguments and environment say.
+/// The network, as arguments, environment and settings say, in this order: the same way out as the engine's.
 pub(crate) fn net(hub: &HubArgs) -> Outcome<NetConfig> {
-    NetConfig::new(hub.endpoint.as_deref(), &env).map_err(fault)
+    let named = named_endpoint(hub.endpoint.as_deref())?.map(|(endpoint, _)| endpoint);
+    let settings = SettingsFile::load(paths::settings_file()?, &env, machine()).map_err(fault)?;
+    let resolved = settings.resolved();
+    let endpoint = named.or_else(|| resolved.endpoint.clone());
+    Resolved { endpoint, ..Resolved::clone(&resolved) }.net(&env).map_err(fault)
+}
+
+/// What the defaults of settings depend on.
+pub(crate) fn machine() -> Machine {
+    Machine {
+        ram_bytes: ram::usable_bytes(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        home: paths::home().ok(),
+    }
 }
 
 /// The revision that is shown where none is named.

@@ -55,6 +55,46 @@ fn what_is_wrong_is_called_what_it_is() {
 }
 
 #[test]
+fn a_proxy_is_taken_from_the_environment_and_no_proxy_names_hosts_that_need_none() {
+    let world = World::new();
+    // Nobody listens there: bound, and closed again.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    for (variable, spared, is_reached) in [
+        ("http_proxy", "", false),
+        ("HTTP_PROXY", "", false),
+        ("all_proxy", "", false),
+        ("WEIGHTLESS_PROXY", "", false),
+        ("http_proxy", "127.0.0.1", true),
+        ("http_proxy", "127.0.0.0/8", true),
+        ("WEIGHTLESS_PROXY", "elsewhere.test,127.0.0.1", true),
+        ("http_proxy", "elsewhere.test", false),
+        ("https_proxy", "", true),
+    ] {
+        let mut command = world.command(["ls", "org/model"]);
+        let said = common::said(command.env(variable, &proxy).env("NO_PROXY", spared));
+        assert_eq!(said.code == 0, is_reached, "{variable}, but {spared:?}: {said:#?}");
+        assert!(is_reached || said.err.contains("the Hub cannot be reached"), "{variable}: {}", said.err);
+    }
+}
+
+#[test]
+fn commands_without_the_engine_take_the_way_of_the_settings() {
+    let world = World::new();
+    world.say("config set endpoint http://127.0.0.1:9").ok();
+    world.say("ls org/model").ok();
+    let mut command = world.command(["ls", "org/model"]);
+    let said = common::said(command.env_remove("HF_ENDPOINT"));
+    assert!(said.err.contains("the Hub cannot be reached"), "the shell's Hub comes first, then this: {said:#?}");
+    world.say("config unset endpoint").ok();
+    world.say("config set proxy http://127.0.0.1:9").ok();
+    for words in ["ls org/model", "search model", "info org/model", "log org/model"] {
+        assert!(world.say(words).err.contains("the Hub cannot be reached"), "{words}");
+    }
+}
+
+#[test]
 fn a_runtime_folder_that_is_too_long_for_sockets_is_said_to_be() {
     let world = World::new();
     let long = world.path(&"x".repeat(100));

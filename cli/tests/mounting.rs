@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use weightless_hub_sim::net::{Route, rate_limited, stall};
 
@@ -126,25 +126,56 @@ fn each_reason_has_its_sentence_and_leaves_nothing_mounted() {
     assert!(world.status().is_empty());
 }
 
+/// Every file of a folder that is not a mount point, with its content.
+fn files_below(world: &World, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let mounted = world.mounted();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        if kind.is_dir() && !mounted.contains(&path) {
+            files_below(world, &path, found);
+        } else if kind.is_file() {
+            let content = fs::read(&path).unwrap();
+            found.push((path, content));
+        }
+    }
+}
+
 #[test]
-fn no_token_is_in_arguments_or_logs() {
+fn no_token_is_anywhere_but_in_memory_and_in_its_file() {
     let world = World::new();
     let token = world.hub.owner_token();
     let file = world.token_file(token);
-    world.run(["mount", "org/private", "m", "--token-file", &file]).ok();
-    fs::read(world.path("m/model.safetensors")).unwrap();
-    let pid = world.engine_pid();
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
-    let log = fs::read(world.path(".local/state/weightless/engine.log")).unwrap();
-    assert!(!log.is_empty());
+    // One by the environment of the command that starts the engine, the other by a file.
     let mut command = world.command(["mount", "org/private", "n"]);
     said(command.env("HF_TOKEN", token)).ok();
-    let record = fs::read(world.path("run/weightless/engine.json")).unwrap();
-    let diagnostics = world.say("engine diagnostics").ok().out.into_bytes();
-    for place in [arguments, environment, log, record, diagnostics] {
-        assert!(!place.windows(token.len()).any(|window| window == token.as_bytes()));
+    world.run(["mount", "org/private", "m", "--token-file", &file]).ok();
+    for at in ["m/model.safetensors", "n/model.safetensors"] {
+        fs::read(world.path(at)).unwrap();
     }
+    world.say("config set read_ahead_mb 64").ok();
+    let failed = world.run(["mount", "org/absent", "x", "--token-file", &file]);
+    assert_ne!(failed.code, 0);
+    let pid = world.engine_pid();
+    let of_process = |name: &str| (PathBuf::from(name), fs::read(format!("/proc/{pid}/{name}")).unwrap());
+    let mut places = vec![of_process("cmdline"), of_process("environ")];
+    for words in ["engine diagnostics", "engine log", "status --json", "doctor", "config"] {
+        let said = world.say(words);
+        places.push((words.into(), [said.out, said.err].concat().into_bytes()));
+    }
+    places.push(("its record".into(), fs::read(world.path("run/weightless/engine.json")).unwrap()));
+    let limits = String::from_utf8(of_process("limits").1).unwrap();
+    // What it keeps of what was read is whole once it has ended, and so is its log.
+    world.say("engine stop").ok();
+    files_below(&world, &world.path(""), &mut places);
+    for kept in ["engine.log", "settings.toml"] {
+        assert!(places.iter().any(|(path, content)| path.ends_with(kept) && !content.is_empty()), "{kept}");
+    }
+    assert!(places.iter().any(|(path, _)| path.starts_with(world.path(".cache/weightless"))));
+    for (path, content) in places.iter().filter(|(path, _)| *path != Path::new(&file)) {
+        assert!(!content.windows(token.len()).any(|window| window == token.as_bytes()), "{}", path.display());
+    }
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "a crash writes no memory");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::token::Token;
 use crate::transport::{Statistics, Transport};
 use crate::tree::{NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -36,12 +37,14 @@ pub struct EngineConfig {
     pub store: Option<StoreConfig>,
     /// Files that are there already are read there; without it none is.
     pub hub_cache: Option<HubCache>,
+    /// How many connections carry content at once, where the user says so; see [`connections_max`](crate::transport::connections_max).
+    pub connections_max: Option<NonZeroUsize>,
 }
 
 impl EngineConfig {
     /// One that neither keeps nor finds anything on this device.
     pub fn without_local(reader: ReaderConfig) -> Self {
-        EngineConfig { reader, store: None, hub_cache: None }
+        EngineConfig { reader, store: None, hub_cache: None, connections_max: None }
     }
 }
 
@@ -76,7 +79,7 @@ impl Engine {
     /// # Errors
     /// A configuration that contradicts itself.
     pub fn new(config: EngineConfig, runtime: Handle) -> Result<Self> {
-        let transport = Transport::new();
+        let transport = Transport::new(config.connections_max);
         let store = config.store.map(|config| Arc::new(Store::open(config)));
         let local = Arc::new(LocalFetcher::new(store.clone(), config.hub_cache, Arc::new(transport.clone())));
         let reader = Reader::new(config.reader, local.clone(), runtime.clone()).map_err(|error| {

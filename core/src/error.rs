@@ -80,6 +80,8 @@ pub enum ErrorKind {
 pub enum Retry {
     /// Same request, soon, a bounded number of times.
     Soon,
+    /// Same request, for as long as an outage is borne: what is away may come back.
+    WhileAway,
     /// After the time that the Hub named.
     AtReset,
     /// After renewing a token or a signed URL, once.
@@ -243,10 +245,10 @@ impl ErrorKind {
                 "offline",
                 "the Hub cannot be reached",
                 "Check the network, the proxy and the endpoint.",
-                Soon,
+                WhileAway,
                 Warn,
             ),
-            HubDown => row("hub_down", "the Hub has a problem of its own", "Try again in a while.", Soon, Warn),
+            HubDown => row("hub_down", "the Hub has a problem of its own", "Try again in a while.", WhileAway, Warn),
             TlsUntrusted => row(
                 "tls_untrusted",
                 "the connection's certificate is not trusted",
@@ -262,7 +264,7 @@ impl ErrorKind {
                 Warn,
             ),
             Deadline => row("deadline", "the read took longer than its deadline", "Try again.", Soon, Warn),
-            Connection => row("connection", "the connection broke", "Try again.", Soon, Quiet),
+            Connection => row("connection", "the connection broke", "Try again.", WhileAway, Quiet),
             Expired => row("expired", "a signed link expired", "Try again.", Renew, Quiet),
             ContentMismatch => row(
                 "content_mismatch",

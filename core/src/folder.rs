@@ -19,6 +19,9 @@ mod names;
 mod pace;
 mod state;
 #[cfg(test)]
+pub(crate) use names::fuzz;
+
+#[cfg(test)]
 mod tests;
 
 pub use answers::Problem;

@@ -14,6 +14,7 @@
 //! | [`resolve`] | one file's data address, size and hashes |
 //! | [`xet`] | tokens for the Xet data service |
 //! | [`people`] | who am I, search |
+//! | `rejected` | a token that the Hub does not take is not sent again and again |
 //! | `text` | files that people read |
 //!
 //! The crate `hf-hub` is not the client here, although it knows the same routes: it sends the token to whatever host a
@@ -24,10 +25,13 @@
 mod account;
 mod ask;
 pub mod commit;
+#[cfg(test)]
+pub(crate) mod fuzz;
 mod limit;
 pub mod listing;
 pub mod map;
 pub mod people;
+mod rejected;
 pub mod resolve;
 mod route;
 mod text;
@@ -48,6 +52,7 @@ use crate::repo::RepoId;
 use crate::token::Token;
 use account::Account;
 use limit::Limits;
+use rejected::Rejected;
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, RequestBuilder};
 use std::fmt;
@@ -62,6 +67,7 @@ pub struct Hub {
     data_client: reqwest::Client,
     account: Account,
     limits: Limits,
+    rejected: Rejected,
     patience: Duration,
     told: Box<Told>,
 }
@@ -82,6 +88,7 @@ impl Hub {
             data_client,
             account: Account::new(token),
             limits: Limits::default(),
+            rejected: Rejected::default(),
             patience: Duration::from_millis(PATIENCE_MS),
             told: Box::new(|_| ()),
         })

@@ -27,6 +27,8 @@ pub mod durable;
 pub mod engine;
 pub mod error;
 pub mod folder;
+#[cfg(test)]
+mod fuzz;
 pub mod hub;
 pub mod junk;
 pub mod mount;

@@ -234,7 +234,21 @@ impl Mount {
     pub async fn lookup(self: Arc<Self>, parent: NodeId, name: Box<str>) -> Result<Node> {
         self.used();
         let (shown, parent) = self.folder_now(parent).await?;
-        Ok(self.shown.outward(&shown, shown.tree.lookup(parent, &name).await?))
+        let found = shown.tree.lookup(parent, &name).await.map_err(|error| self.rewritten(&shown, error))?;
+        Ok(self.shown.outward(&shown, found))
+    }
+
+    /// A commit that was there when it was mounted, and of which the Hub knows nothing any more.
+    fn rewritten(&self, shown: &Shown, error: Error) -> Error {
+        if error.kind() != ErrorKind::RevisionNotFound {
+            return error;
+        }
+        let error = error.saying("the commit that is shown is gone: the repo's history was rewritten");
+        if shown.commit.starts_with(&self.revision) {
+            error.advise("Mount another revision.")
+        } else {
+            error.advise(format!("`weightless update` moves the mount to what {} is now.", self.revision))
+        }
     }
 
     /// What a folder is now: the one of its path in the commit that is shown. Somebody may work in a folder of a commit before.
@@ -262,7 +276,7 @@ impl Mount {
     pub async fn read_dir(self: Arc<Self>, dir: NodeId) -> Result<Arc<Directory>> {
         self.used();
         let (shown, dir) = self.folder_now(dir).await?;
-        shown.tree.read_dir(dir).await
+        shown.tree.read_dir(dir).await.map_err(|error| self.rewritten(&shown, error))
     }
 
     /// Opens a file for the process `opener`, where that is known; asks nothing of the network.

@@ -471,5 +471,25 @@ fn words(error: &Error) -> String {
     error.advice().trim_end_matches('.').to_owned()
 }
 
+/// A settings file, for `crate::fuzz`.
+#[cfg(test)]
+pub(crate) fn fuzz(data: &[u8]) {
+    let mut document = match Document::parse(Some(data)) {
+        Ok(document) => document,
+        Err(NotToml { line, .. }) => {
+            return assert!((1..=1 + data.iter().filter(|byte| **byte == b'\n').count()).contains(&line));
+        }
+    };
+    let machine = Machine { ram_bytes: None, cores: 2, home: None };
+    for (name, value) in document.values() {
+        if let Some(rule) = Rule::named(name) {
+            let _ = rule.check(&value, &machine);
+        }
+    }
+    document.change("read_ahead_mb", &Value::from(64));
+    let again = Document::parse(Some(document.text().as_bytes())).expect("what is written can be read");
+    assert!(again.values().any(|(name, value)| name == "read_ahead_mb" && value == 64));
+}
+
 #[cfg(test)]
 mod tests;

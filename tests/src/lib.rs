@@ -2,4 +2,5 @@
 
 pub mod bench;
 #[cfg(target_os = "linux")]
+pub mod gateway;
 pub mod mounted;

@@ -46,7 +46,12 @@ impl Mounted {
         let runtime = Runtime::new().expect("a runtime");
         let hub = runtime.block_on(HubSim::builder().repo(repo).start()).expect("a Hub");
         let net = NetConfig::new(Some(hub.endpoint()), &|_| None).expect("an endpoint");
-        let seen = Arc::new(Hub::new(net, None).expect("a client"));
+        Self::seen(runtime, hub, Hub::new(net, None).expect("a client"), config)
+    }
+
+    /// Mounts [`REPO`] of a Hub that runs on `runtime`, as `seen`.
+    pub fn seen(runtime: Runtime, hub: HubSim, seen: Hub, config: EngineConfig) -> Self {
+        let seen = Arc::new(seen);
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().canonicalize().expect("its path");
         let (engine, mount) = mount(&runtime, &seen, &at, config);

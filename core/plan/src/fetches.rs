@@ -6,9 +6,10 @@ use crate::content::{Block, Home, State};
 use crate::parts::Parts;
 use crate::plan::{Plan, Slot};
 use crate::planted::{Bug, planted};
+use crate::retry::{self, Ended, Outage};
 use crate::streams::StreamId;
 use crate::timers::Timer;
-use crate::{Action, BlockIx, Failure, FetchId, HandleId, Outcome, ReadId, Time, Urgency, flow, retry};
+use crate::{Action, BlockIx, Failure, FetchId, HandleId, Outcome, ReadId, Time, Urgency, flow};
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -250,6 +251,7 @@ impl<B: Clone> Plan<B> {
 
     pub(crate) fn take_received(&mut self, fetch: FetchId, wire_bytes: u64) {
         self.link.received(self.now, wire_bytes, self.attempts.len(), &self.limits);
+        self.outage = None;
         let Some(attempt) = self.attempts.get_mut(&fetch) else { return };
         attempt.last_byte = self.now;
         if !attempt.sent {
@@ -303,9 +305,14 @@ impl<B: Clone> Plan<B> {
         if outcome == Outcome::Complete && planted(Bug::EarlyEndForgotten) {
             return;
         }
+        if outcome == Outcome::Away && !attempt.stalled && attempt.delivered == 0 {
+            self.outage = Some(Outage::seen(self.outage, attempt.began, self.now, &self.limits));
+        }
+        let outage = self.outage.filter(|_| outcome == Outcome::Away);
+        let ended = Ended { fetch, outcome, stalled: attempt.stalled, delivered: attempt.delivered, outage };
         let Some(span) = self.spans.get_mut(&id) else { return };
         span.hedged = false;
-        match retry::after(outcome, attempt.stalled, attempt.delivered, span, self.now, &self.limits) {
+        match retry::after(ended, span, self.now, &self.limits) {
             retry::Next::Fail => self.fail_span(id, fetch),
             retry::Next::At(at) if at <= self.now => self.try_again(id),
             retry::Next::At(at) => self.timers.set(at, Timer::Retry(id)),

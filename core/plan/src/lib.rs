@@ -139,6 +139,8 @@ pub enum Outcome {
     Complete,
     /// Broke off; trying again may help.
     Retry,
+    /// Met nobody, or a server that is down: what is away may come back.
+    Away,
     /// Broke off; not to be tried before this moment.
     RetryAt(Time),
     /// Cannot succeed.

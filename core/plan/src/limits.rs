@@ -32,6 +32,13 @@ pub struct Limits {
     pub attempts_max: u32,
     /// Pause before the second attempt; five times longer before each further one. An attempt that delivered goes on at once.
     pub retry_ms: u64,
+    /// Longest pause between attempts: a network that is back is noticed within it.
+    pub retry_ms_max: u64,
+    /// So long a read waits for what is away, whatever the number of attempts: changing networks takes up to about 15 s. Less than
+    /// the deadline, so that the error is the network's own.
+    pub outage_ms: u64,
+    /// Spreads pauses by a quarter either way, each fetch and each jitter otherwise; 0 does not.
+    pub jitter: u64,
     /// Sequential streams followed in one file: parallel loaders use up to 32 threads.
     pub streams_max: usize,
     /// Reads of a handle after which a stream that did not read has stopped.
@@ -100,6 +107,9 @@ impl Default for Limits {
             hedge_ms: 10_000,
             attempts_max: 3,
             retry_ms: 200,
+            retry_ms_max: 3_000,
+            outage_ms: 30_000,
+            jitter: 0,
             streams_max: 32,
             sweep_reads: 256,
             sweep_ms: 1_000,

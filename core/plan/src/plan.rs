@@ -8,6 +8,7 @@ use crate::handles::{Handle, Idle};
 use crate::limits::{Limits, LimitsError};
 use crate::planted::{Bug, planted};
 use crate::reads::Waiting;
+use crate::retry::Outage;
 use crate::stats::{Counts, Stats};
 use crate::streams::{Step, Streams};
 use crate::timers::{Timer, Timers};
@@ -57,6 +58,8 @@ pub struct Plan<B> {
     pub(crate) link: Link,
     /// The server asked for silence until then: no read-ahead before.
     pub(crate) ahead_from: Time,
+    /// Of all attempts; over with the first byte from anywhere.
+    pub(crate) outage: Option<Outage>,
     pub(crate) timers: Timers,
     pub(crate) actions: VecDeque<Action<B>>,
     pub(crate) counts: Counts,
@@ -98,6 +101,7 @@ impl<B: Clone> Plan<B> {
             kept: BTreeSet::new(),
             orphans: BTreeSet::new(),
             ahead_from: Time(0),
+            outage: None,
             timers: Timers::default(),
             actions: VecDeque::new(),
             counts: Counts::default(),
@@ -453,6 +457,8 @@ impl<B: Clone> Plan<B> {
         self.tick(now);
         self.timers.keep_retries();
         self.link.woke(self.now);
+        // Another network, perhaps.
+        self.outage = None;
         for (id, read) in &mut self.reads {
             read.deadline = self.now.after(self.limits.deadline_ms);
             self.timers.set(read.deadline, Timer::Deadline(*id));

@@ -41,10 +41,12 @@ pub(crate) enum Bug {
     StaleTakeOver,
     /// Where a stream began is forgotten with it.
     PastForgotten,
+    /// A read gives up on what is away as soon as read-ahead does.
+    OutageNotBorne,
 }
 
 #[cfg(test)]
-pub(crate) const ALL: [Bug; 19] = [
+pub(crate) const ALL: [Bug; 20] = [
     Bug::ChargeEndsAtCancel,
     Bug::QueueJumped,
     Bug::WaitersIgnored,
@@ -64,6 +66,7 @@ pub(crate) const ALL: [Bug; 19] = [
     Bug::FirstBeyondCounts,
     Bug::StaleTakeOver,
     Bug::PastForgotten,
+    Bug::OutageNotBorne,
 ];
 
 #[cfg(not(test))]

@@ -1,5 +1,7 @@
 //! Several accounts in one engine, against a Hub on loopback.
 
+mod faults;
+
 use super::*;
 use crate::net::NetConfig;
 use crate::tree::NodeId;
@@ -124,4 +126,30 @@ async fn another_token_takes_effect_without_remounting() {
             assert_eq!(read(&mount, handle, offset).await.unwrap(), expected(offset), "{name} at {offset}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rewritten_history_is_said_to_be_and_update_shows_the_new_one() {
+    let repo = |text: &str| {
+        (0..1_000).fold(RepoDef::model("org/new"), |repo, n| repo.file(format!("a/{n}"), "x")).file("b/f", text)
+    };
+    let sim = HubSim::builder().repo(repo("old")).start().await.unwrap();
+    let engine = Engine::new(EngineConfig::without_local(ReaderConfig::default()), Handle::current()).unwrap();
+    let net = NetConfig::new(Some(sim.endpoint()), &|_| None).unwrap();
+    let hub = Arc::new(Hub::new(net, None).unwrap());
+    let old = sim.commit_sha(weightless_hub_sim::RepoKind::Model, "org/new", "main").unwrap();
+    let mount = |revision: &str| {
+        let spec = RepoSpec::parse(&format!("org/new@{revision}"), hub.config().endpoint()).unwrap();
+        engine.mount(&hub, spec)
+    };
+    let (branch, commit) = (mount("main").await.unwrap(), mount(&old).await.unwrap());
+    tokio::task::block_in_place(|| sim.put_repo(repo("new"))).unwrap();
+    for (mount, advice) in [(&branch, "`weightless update`"), (&commit, "another revision")] {
+        let gone = mount.clone().lookup(NodeId::ROOT, "b".into()).await.unwrap_err();
+        assert!(gone.to_string().contains("history was rewritten") && gone.advice().contains(advice), "{gone:?}");
+    }
+    assert!(engine.update(&hub, &branch, None).await.unwrap());
+    let folder = branch.clone().lookup(NodeId::ROOT, "b".into()).await.unwrap().id;
+    let file = branch.clone().lookup(folder, "f".into()).await.unwrap().id;
+    assert_eq!(read(&branch, branch.open(file, None).unwrap(), 0).await.unwrap(), "new");
 }

@@ -152,6 +152,30 @@ fn without_device(name: &str) -> String {
     }
 }
 
+/// A name in a folder, for `crate::fuzz`.
+#[cfg(test)]
+pub(crate) fn fuzz(data: &[u8]) {
+    let Ok(name) = std::str::from_utf8(data) else { return };
+    for kind in [RepoKind::Model, RepoKind::Dataset, RepoKind::Space] {
+        for place in [Place::Root, Place::Kind(kind), Place::Account(kind, "org".into())] {
+            let Some(Meaning::Repo(wanted)) = meaning(&place, name) else { continue };
+            let shown = path(&wanted.repo, wanted.revision.as_deref());
+            let last = shown.rsplit('/').next().unwrap_or_default();
+            let again = meaning(&place, last);
+            // `main` and what is shown without a revision are one.
+            let is_main = wanted.revision.as_deref() == Some("main");
+            let expected = Wanted { revision: wanted.revision.clone().filter(|_| !is_main), ..wanted.clone() };
+            let is_same = match &again {
+                Some(Meaning::Repo(again)) => *again == expected,
+                Some(Meaning::Account(_, again)) => again.as_ref() == Some(&expected),
+                // A long revision's name is longer when it is encoded.
+                Some(Meaning::Place(_)) | None => last.len() > COMPONENT_BYTES_MAX || junk::is_junk(last),
+            };
+            assert!(is_same, "{name:?} in {place:?} is {wanted:?}, shown as {shown:?}, which is {again:?}");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

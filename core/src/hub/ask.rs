@@ -76,7 +76,7 @@ impl Hub {
         self.ask(&Ask { method: Method::GET, url, json: None, question }).await
     }
 
-    /// Sends `ask`, again where [`Retry::Soon`] says so and time remains. Once the Hub has asked to slow down nothing is sent
+    /// Sends `ask`, again where the error's [`Retry`] says that it may help soon, and time remains. Once the Hub has asked to slow down nothing is sent
     /// before the moment that it named, and where that is too far away the error says so at once.
     pub(super) async fn ask(&self, ask: &Ask) -> Result<Answer> {
         let mut last = None;
@@ -99,7 +99,8 @@ impl Hub {
                     continue;
                 }
                 let asked = error.wait_asked().unwrap_or_default();
-                let soon = error.kind().row().retry == Retry::Soon && asked <= Duration::from_millis(PAUSE_MAX_MS);
+                let soon = matches!(error.kind().row().retry, Retry::Soon | Retry::WhileAway)
+                    && asked <= Duration::from_millis(PAUSE_MAX_MS);
                 let Some(pause_ms) = pauses.next().filter(|_| soon) else { return Err(error) };
                 tracing::debug!(subject = error.subject(), ?error, pause_ms, "asking the Hub again");
                 let pause = asked.max(Duration::from_millis(*pause_ms));
@@ -124,11 +125,18 @@ impl Hub {
         if let Some(wait) = self.limits.wait(bucket) {
             return Err(Error::new(ErrorKind::RateLimited, name()).wait(wait));
         }
-        let result = self.attempt(ask).await;
-        match result {
+        let view = self.view();
+        if self.rejected.holds(view) {
+            return Err(Error::new(ErrorKind::TokenRejected, name()).because("the Hub has just rejected it"));
+        }
+        match self.attempt(ask).await {
             Err(error) if error.kind() == ErrorKind::RateLimited => {
                 let wait = self.limits.set(bucket, error.wait_asked().unwrap_or_default());
                 Err(error.wait(wait))
+            }
+            Err(error) if error.kind() == ErrorKind::TokenRejected => {
+                self.rejected.set(view);
+                Err(error)
             }
             result => result,
         }

@@ -128,7 +128,12 @@ impl Wire {
 }
 
 fn entries(answer: &Answer, name: &str) -> Result<Vec<TreeEntry>> {
-    let wire: Vec<Wire> = answer.json(name)?;
+    parse(&answer.body, name)
+}
+
+/// The entries of a page's or a question's answer.
+pub(super) fn parse(body: &[u8], name: &str) -> Result<Vec<TreeEntry>> {
+    let wire: Vec<Wire> = serde_json::from_slice(body).map_err(|error| protocol(name, error))?;
     wire.into_iter().filter_map(|entry| entry.entry(name).transpose()).collect()
 }
 
@@ -206,7 +211,7 @@ impl Hub {
 }
 
 /// The target of `rel="next"` in a `Link` header: `<https://hub/…?cursor=…>; rel="next"`.
-fn next_link(header: &str) -> Option<&str> {
+pub(super) fn next_link(header: &str) -> Option<&str> {
     let mut rest = header;
     while let Some(start) = rest.find('<') {
         let end = start + rest[start..].find('>')?;

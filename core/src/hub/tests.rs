@@ -174,6 +174,31 @@ async fn a_wait_beyond_the_patience_is_an_error_at_once_and_sends_nothing_more()
     assert_eq!(server.take().len(), 1, "another account has limits of its own");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_rejected_token_is_not_sent_again_and_another_one_is_at_once() {
+    let server = Server::start(|seen| match seen.header("authorization") {
+        Some(BEARER) => Reply::new(401).with("x-error-message", "Invalid credentials in Authorization header"),
+        _ => Reply::json(json!({ "id": "org/name", "sha": SHA })),
+    })
+    .await;
+    let hub = hub(&server);
+    for _ in 0..20 {
+        assert_eq!(kind(hub.commit(&repo(), "main").await), ErrorKind::TokenRejected);
+        assert_eq!(kind(hub.resolve(&repo(), SHA, "a").await), ErrorKind::TokenRejected);
+    }
+    assert_eq!(server.take().len(), 1);
+    hub.set_token(Some(Token::new("hf_new").unwrap()));
+    hub.commit(&repo(), "main").await.unwrap();
+    assert_eq!(server.take().len(), 1);
+    // A Hub may be mistaken.
+    hub.set_token(Some(Token::new("hf_secret").unwrap()));
+    for _ in 0..3 {
+        assert_eq!(kind(hub.commit(&repo(), "main").await), ErrorKind::TokenRejected);
+        tokio::time::sleep(Duration::from_secs(11)).await;
+    }
+    assert_eq!(server.take().len(), 3);
+}
+
 #[tokio::test]
 async fn while_the_network_is_paused_nothing_is_sent() {
     let server = Server::start(|_| Reply::json(json!({ "id": "org/name", "sha": SHA }))).await;

@@ -24,10 +24,13 @@ use weightless_plan::{
     Plan, Read, ReadId, Time,
 };
 
-/// Causes of failed fetches kept until the reads that they fail are answered; those come in the same breath, so a few do.
+/// Causes of failed fetches kept until the reads that they fail are answered: in the same breath, or, where a read's time is over
+/// before that of its attempts, within that time.
 const CAUSES_MAX: usize = 256;
 /// Wait after a "slow down" that names no time.
 const UNNAMED_WAIT: Duration = Duration::from_secs(5);
+/// Shortest wait that a server may name: one that says "in 0 s" again and again would be asked as fast as it answers.
+const WAIT_MIN: Duration = Duration::from_secs(1);
 
 /// The fetcher's memory is charged up to this part of the budget. Its connections take up to 48 MiB; the rest of that is within
 /// the 100 MiB that the process may take beside the budget.
@@ -301,13 +304,13 @@ impl Shared {
 
     /// What the plan makes of an error: the table's retry class.
     pub(super) fn outcome_of(&self, error: &Error) -> Outcome {
-        match error.kind().row().retry {
-            Retry::Soon | Retry::Renew => Outcome::Retry,
-            Retry::AtReset => {
-                let wait = error.wait_asked().unwrap_or(UNNAMED_WAIT);
-                Outcome::RetryAt(Time(self.clock.now().0.saturating_add(wait.as_millis() as u64)))
-            }
-            Retry::Never => Outcome::Fatal,
+        let at = |wait: Duration| Outcome::RetryAt(self.clock.now().after(wait.max(WAIT_MIN).as_millis() as u64));
+        match (error.kind().row().retry, error.wait_asked()) {
+            (Retry::Soon | Retry::Renew, _) => Outcome::Retry,
+            (Retry::AtReset, wait) => at(wait.unwrap_or(UNNAMED_WAIT)),
+            (Retry::WhileAway, Some(wait)) => at(wait),
+            (Retry::WhileAway, None) => Outcome::Away,
+            (Retry::Never, _) => Outcome::Fatal,
         }
     }
 
@@ -372,7 +375,7 @@ struct Driver {
     paused: HashSet<MountId>,
     waiting: HashMap<ReadId, Waiting>,
     running: HashMap<FetchId, Running>,
-    causes: VecDeque<(FetchId, Error)>,
+    causes: VecDeque<Cause>,
     lately: Lately,
     /// What the fetcher's memory is charged as.
     buffers: u64,
@@ -397,6 +400,27 @@ struct Waiting {
     content: ContentKey,
     blocks: Range<u32>,
     since: Time,
+}
+
+/// Why a fetch failed.
+struct Cause {
+    fetch: FetchId,
+    content: ContentKey,
+    at: Time,
+    error: Error,
+}
+
+impl Cause {
+    /// The error, with what is left of the wait that it names.
+    fn as_of(&self, now: Time) -> Error {
+        match self.error.wait_asked() {
+            Some(wait) => {
+                let since = Duration::from_millis(now.0.saturating_sub(self.at.0));
+                self.error.clone().wait(wait.saturating_sub(since))
+            }
+            None => self.error.clone(),
+        }
+    }
 }
 
 struct Running {
@@ -553,15 +577,13 @@ impl Driver {
     }
 
     fn settled(&mut self, now: Time, fetch: FetchId, outcome: Outcome, cause: Option<Error>) {
-        if self.running.remove(&fetch).is_none() {
-            return;
-        }
-        if let Some(cause) = cause {
-            tracing::debug!(?fetch, ?outcome, ?cause, "a fetch failed");
+        let Some(running) = self.running.remove(&fetch) else { return };
+        if let Some(error) = cause {
+            tracing::debug!(?fetch, ?outcome, ?error, "a fetch failed");
             if self.causes.len() == CAUSES_MAX {
                 self.causes.pop_front();
             }
-            self.causes.push_back((fetch, cause));
+            self.causes.push_back(Cause { fetch, content: running.content, at: now, error });
         }
         self.plan.settled(now, fetch, outcome);
     }
@@ -588,7 +610,7 @@ impl Driver {
                 Action::Finish(read, result) => {
                     if let Some(waiting) = self.waiting.remove(&read) {
                         let answer = result.map(data).map_err(|failure| {
-                            let error = self.explain(waiting.file, failure);
+                            let error = self.explain(now, &waiting, failure);
                             if matches!(failure, Failure::Fetch(_) | Failure::Deadline) {
                                 let Waiting { since, content, blocks, .. } = &waiting;
                                 self.lately.failed(now, *since, *content, blocks.clone(), &error);
@@ -602,16 +624,17 @@ impl Driver {
         }
     }
 
-    fn explain(&self, file: OpenFile, failure: Failure) -> Error {
+    fn explain(&self, now: Time, waiting: &Waiting, failure: Failure) -> Error {
+        let mut newest = self.causes.iter().rev();
         match failure {
-            Failure::Fetch(fetch) => self
-                .causes
-                .iter()
-                .rev()
-                .find(|(failed, _)| *failed == fetch)
-                .map_or_else(|| Error::new(ErrorKind::Stalled, ""), |(_, cause)| cause.clone()),
-            Failure::Deadline => Error::new(ErrorKind::Deadline, ""),
-            Failure::Closed if self.files.get(&file).is_some_and(|open| open.handle.is_none()) => paused(),
+            Failure::Fetch(fetch) => newest
+                .find(|cause| cause.fetch == fetch)
+                .map_or_else(|| Error::new(ErrorKind::Stalled, ""), |cause| cause.error.clone()),
+            // What kept it waiting says more than how long that was.
+            Failure::Deadline => newest
+                .find(|cause| cause.content == waiting.content && cause.at >= waiting.since)
+                .map_or_else(|| Error::new(ErrorKind::Deadline, ""), |cause| cause.as_of(now)),
+            Failure::Closed if self.files.get(&waiting.file).is_some_and(|open| open.handle.is_none()) => paused(),
             Failure::Closed => closed(),
             Failure::TooLarge => Error::new(ErrorKind::Internal, "a read larger than the memory budget"),
         }

@@ -296,6 +296,33 @@ async fn silence_fails_a_read_within_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_whose_time_is_over_says_what_it_waited_for() {
+    let slow: &[Step] = &[Step::Fail(ErrorKind::RateLimited)];
+    let world = World::new(&[slow; 100]);
+    let file = world.open(4096);
+    let began = tokio::time::Instant::now();
+    let error = world.read(file, 0, 10).await.expect_err("fails");
+    assert_eq!((error.kind(), began.elapsed().as_secs()), (ErrorKind::RateLimited, 45), "{error:?}");
+    assert!(world.fetcher.asked.lock().unwrap().len() <= 10, "nothing is asked before the wait is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_waits_for_a_network_that_changes_and_not_for_one_that_is_gone() {
+    let gone: &[Step] = &[Step::Fail(ErrorKind::Offline)];
+    let world = World::new(&[gone; 9]);
+    let file = world.open(4 * MIB);
+    assert_eq!(world.read(file, 0, 10).await.expect("it comes back"), content(0..10));
+    world.fetcher.scripts.lock().unwrap().extend(vec![gone.to_vec(); 100]);
+    for longest in [32, 2, 2] {
+        let began = tokio::time::Instant::now();
+        let (size, at) = (5 * MIB + longest, MIB);
+        let error = world.read(world.open(size), at, 10).await.expect_err("fails");
+        assert_eq!(error.kind(), ErrorKind::Offline);
+        assert!(began.elapsed().as_secs() <= longest, "{:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_network_fails_the_kernels_retries_at_once_and_later_reads_try_again() {
     let hang: &[Step] = &[Step::Hang];
     let world = World::new(&[hang; 12]);

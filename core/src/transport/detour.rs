@@ -46,9 +46,23 @@ impl Detours {
 
     /// The Xet way failed with this.
     pub(crate) fn failed(&self, file: &XetFile, kind: ErrorKind) {
-        use ErrorKind::{Connection, ContentMismatch, FileRefused, HubDown, Offline, Protocol, Stalled};
+        use ErrorKind::{
+            Connection, ContentMismatch, EntryNotFound, FileRefused, HubDown, Offline, Protocol, RevisionNotFound,
+            Stalled,
+        };
         // Waiting and rights are the same on either way.
-        if !matches!(kind, Connection | ContentMismatch | FileRefused | HubDown | Offline | Protocol | Stalled) {
+        if !matches!(
+            kind,
+            Connection
+                | ContentMismatch
+                | EntryNotFound
+                | FileRefused
+                | HubDown
+                | Offline
+                | Protocol
+                | RevisionNotFound
+                | Stalled
+        ) {
             return;
         }
         let now = Instant::now();

@@ -19,6 +19,8 @@ mod decode;
 mod detour;
 mod fault;
 mod flight;
+#[cfg(test)]
+pub(crate) mod fuzz;
 mod http;
 mod kept;
 mod lanes;
@@ -35,6 +37,7 @@ mod xet;
 #[cfg(test)]
 mod tests;
 
+pub use lanes::connections_max;
 pub use origin::{Location, Origin, XetToken};
 pub use stats::{Statistics, Traffic};
 
@@ -49,6 +52,7 @@ use pace::Pace;
 use plain::Plain;
 use stats::Counters;
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use token::Tokens;
@@ -134,20 +138,21 @@ impl std::fmt::Debug for Transport {
 
 impl Default for Transport {
     fn default() -> Self {
-        Self::new()
+        Self::new(None)
     }
 }
 
 impl Transport {
-    /// One that knows nothing yet; each source says which Hub it comes from and who asks.
-    pub fn new() -> Self {
+    /// One that knows nothing yet; each source says which Hub it comes from and who asks. `connections_max` bounds how many connections
+    /// carry content at once, where the user says so.
+    pub fn new(connections_max: Option<NonZeroUsize>) -> Self {
         let counters = Arc::new(Counters::default());
         let pace = Arc::new(Pace::default());
         let tokens = Arc::new(Tokens::new(Arc::clone(&counters)));
         Transport(Arc::new(Inner {
             xet: Arc::new(Xet::new(tokens, Arc::clone(&counters), Arc::clone(&pace))),
             plain: Arc::new(Plain::new(Arc::clone(&counters), Arc::clone(&pace))),
-            lanes: Lanes::new(),
+            lanes: Lanes::new(connections_max),
             choosers: Mutex::new(HashMap::new()),
             detours: Detours::new(),
             counters,
@@ -291,7 +296,8 @@ impl Inner {
 /// What one way refuses is worth another attempt, which will go the other way.
 fn go_the_other_way(source: &Source, error: Error) -> Error {
     match error.kind() {
-        ErrorKind::FileRefused | ErrorKind::Protocol | ErrorKind::EntryNotFound => {
+        // The latter two are what a mirror says that has no Xet service.
+        ErrorKind::FileRefused | ErrorKind::Protocol | ErrorKind::EntryNotFound | ErrorKind::RevisionNotFound => {
             Error::new(ErrorKind::Connection, &*source.file.path).because(error)
         }
         _ => error,

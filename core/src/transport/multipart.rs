@@ -134,6 +134,7 @@ pub(crate) fn parse_content_range(value: &str) -> Option<(Range<u64>, Option<u64
         "*" => None,
         total => Some(total.parse().ok()?),
     };
+    total.is_none_or(|total| last < total).then_some(())?;
     Some((start..last.checked_add(1)?, total))
 }
 

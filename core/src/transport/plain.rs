@@ -86,9 +86,13 @@ impl Plain {
         for _ in 0..2 {
             let location = self.location(source).await?;
             let answer = self.request(source, &location, piece.clone(), sink, lanes).await;
+            // Where nobody is, the Hub may name another place by now.
+            if matches!(&answer, Ok(Answer::Expired) | Err(Fault { kind: ErrorKind::Offline, .. })) {
+                self.kept().forget(&key(source), |kept| Arc::ptr_eq(kept, &location));
+            }
             match answer.map_err(|fault| fault.about(&source.file.path))? {
                 Answer::Carried => return Ok(()),
-                Answer::Expired => self.kept().forget(&key(source), |kept| Arc::ptr_eq(kept, &location)),
+                Answer::Expired => {}
             }
         }
         Err(Fault::new(ErrorKind::FileRefused, "a fresh link is refused").about(&source.file.path))

@@ -22,12 +22,16 @@ use reqwest::header::{AUTHORIZATION, RANGE};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 use xet_client::cas_types::{QueryReconstructionResponse, QueryReconstructionResponseV2};
 
 /// A reconstruction as JSON. One of 32 MiB in 64 KiB terms takes about 300 KiB.
 const RECONSTRUCTION_BYTES_MAX: usize = 16 << 20;
+/// Time for a reconstruction, its body included: as for a question to the Hub. All who need it wait for one request, so one that is
+/// silent must end early enough for two more before a read's deadline.
+const RECONSTRUCTION_TIMEOUT_MS: u64 = 12_000;
 /// A kept reconstruction is used for a part of its range if that costs at most this more than the part, or an eighth.
 const WASTE_BYTES_MAX: u64 = 128 << 10;
 /// Xet services whose version is remembered; a Hub names one.
@@ -223,28 +227,40 @@ impl Xet {
             let url =
                 format!("{}/{}/reconstructions/{hash}", token.cas_url.as_str().trim_end_matches('/'), version.path());
             self.counters.reconstructions.request();
-            let response = source
+            let request = source
                 .origin
                 .data_client()
                 .get(url)
                 .header(AUTHORIZATION, token.bearer.clone())
-                .header(RANGE, format!("bytes={}-{}", range.start, range.end - 1))
-                .send()
+                .header(RANGE, format!("bytes={}-{}", range.start, range.end - 1));
+            let answered = async {
+                let response = request.send().await?;
+                if response.status() != StatusCode::OK {
+                    return Ok(Answered::Not(response));
+                }
+                http::body(response, RECONSTRUCTION_BYTES_MAX, &self.counters.reconstructions).await.map(Answered::With)
+            };
+            let answered = tokio::time::timeout(Duration::from_millis(RECONSTRUCTION_TIMEOUT_MS), answered)
                 .await
-                .map_err(|error| about(error.into()))?;
-            match response.status() {
-                StatusCode::OK => {
-                    let body = http::body(response, RECONSTRUCTION_BYTES_MAX, &self.counters.reconstructions).await;
-                    let answer = version.parse(&body.map_err(about)?).map_err(about)?;
+                .unwrap_or_else(|_| Err(Fault::new(ErrorKind::Stalled, "no reconstruction in time")))
+                .map_err(about)?;
+            let response = match answered {
+                Answered::With(body) => {
+                    let answer = version.parse(&body).map_err(about)?;
                     self.versions.confirm(&token.cas_url, version);
                     let secure = token.cas_url.scheme() == "https";
                     return Layout::check(answer, range, secure).map_err(about);
                 }
-                StatusCode::UNAUTHORIZED if renewed == Renewed::NotYet => {
+                Answered::Not(response) => response,
+            };
+            match response.status() {
+                StatusCode::UNAUTHORIZED => {
                     self.tokens.reject(source, &token);
+                    if renewed == Renewed::Once {
+                        return Err(about(http::refusal(&response, ErrorKind::FileRefused)));
+                    }
                     renewed = Renewed::Once;
                 }
-                StatusCode::UNAUTHORIZED => return Err(about(http::refusal(&response, ErrorKind::TokenRejected))),
                 // A service without the second version, or without this file: the first version tells.
                 StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED
                     if version == Version::Two && confirmed.is_none() =>
@@ -270,6 +286,14 @@ impl Xet {
     fn kept(&self) -> MutexGuard<'_, KeptLayouts> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the service says to a question for a reconstruction.
+enum Answered {
+    /// The reconstruction, as it came.
+    With(Vec<u8>),
+    /// Another status than success.
+    Not(reqwest::Response),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

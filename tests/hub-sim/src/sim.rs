@@ -29,12 +29,14 @@ pub struct HubSimBuilder {
     port: u16,
     lifetimes: Lifetimes,
     network: Network,
+    announced: Option<Addresses>,
 }
 
 /// A running Hub. Dropping it closes the listeners and removes what it stored.
 pub struct HubSim {
     hub: Arc<Hub>,
     network: Network,
+    bound: [SocketAddr; Site::ALL.len()],
     serving: Vec<AbortHandle>,
     /// Removed at drop.
     _dir: tempfile::TempDir,
@@ -80,6 +82,13 @@ impl HubSimBuilder {
         self
     }
 
+    /// Names the hosts by these addresses, without a slash at the end, rather than by where they listen: for a gateway in front
+    /// of them.
+    pub fn announced(mut self, hub: &str, cas: &str, data: &str) -> Self {
+        self.announced = Some(Addresses { hub: hub.to_owned(), cas: cas.to_owned(), data: data.to_owned() });
+        self
+    }
+
     /// How long signed addresses are valid, in whole seconds.
     pub fn signed_url_lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetimes.signed_url = lifetime;
@@ -99,12 +108,9 @@ impl HubSimBuilder {
         let cas_listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         // Another host than the Hub's: clients must not take its redirects for the Hub's own.
         let data_listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await?;
-        let url = |address: SocketAddr| format!("http://{address}");
-        let addresses = Addresses {
-            hub: url(hub_listener.local_addr()?),
-            cas: url(cas_listener.local_addr()?),
-            data: url(data_listener.local_addr()?),
-        };
+        let bound = [hub_listener.local_addr()?, cas_listener.local_addr()?, data_listener.local_addr()?];
+        let [hub, cas, data] = bound.map(|address| format!("http://{address}"));
+        let addresses = self.announced.unwrap_or(Addresses { hub, cas, data });
         let store = Arc::new(XetStore::new(dir.path().to_path_buf(), XORB_MEMORY_BYTES_MAX));
         let hub = Arc::new(Hub::new(addresses, store, self.lifetimes));
         let filled = hub.clone();
@@ -115,7 +121,7 @@ impl HubSimBuilder {
             serve(&network, cas_listener, Site::Cas, cas::router(hub.clone())),
             serve(&network, data_listener, Site::Data, data::router(hub.clone())),
         ];
-        Ok(HubSim { hub, network, serving, _dir: dir })
+        Ok(HubSim { hub, network, bound, serving, _dir: dir })
     }
 }
 
@@ -141,7 +147,7 @@ impl HubSim {
     /// A Hub without repos, to be filled.
     pub fn builder() -> HubSimBuilder {
         let lifetimes = Lifetimes { signed_url: SIGNED_URL_LIFETIME, xet_token: XET_TOKEN_LIFETIME };
-        HubSimBuilder { repos: Vec::new(), port: 0, lifetimes, network: Network::new() }
+        HubSimBuilder { repos: Vec::new(), port: 0, lifetimes, network: Network::new(), announced: None }
     }
 
     /// The Hub's address, for `HF_ENDPOINT`: no slash at the end.
@@ -152,6 +158,11 @@ impl HubSim {
     /// The network in front of the three hosts: its link, its faults, its counters.
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// Where a host listens.
+    pub fn bound(&self, site: Site) -> SocketAddr {
+        self.bound[site as usize]
     }
 
     /// The Xet service's address.

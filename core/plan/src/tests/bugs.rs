@@ -5,10 +5,11 @@ use crate::planted::{ALL, plant};
 
 #[test]
 fn every_planted_bug_is_caught() {
-    let tables: [fn(); 5] = [
+    let tables: [fn(); 6] = [
         tables::a_read_that_needs_memory_does_not_pass_one_that_queues,
         tables::a_read_that_joined_a_failed_fetch_tries_once_more_itself,
         tables::silence_stalls_three_attempts_that_deliver_nothing_fail,
+        tables::a_read_waits_half_a_minute_for_what_is_away_and_the_next_ones_not_again,
         tables::a_block_read_in_part_stays_for_a_late_reader_of_the_rest,
         tables::a_direct_handle_fetches_again_what_it_read_and_goes_on_inside_a_block,
     ];

@@ -135,6 +135,86 @@ pub(crate) fn silence_stalls_three_attempts_that_deliver_nothing_fail() {
     w.end();
 }
 
+/// Lets every attempt meet nobody until `read` has finished or `ms` have passed; returns how long it took and the attempts.
+fn away(w: &mut World, read: ReadId, ms: u64) -> (u64, usize) {
+    let (began, mut attempts) = (w.now, 0);
+    while !w.finished.contains_key(&read) && w.now < began.after(ms) {
+        match w.flying.keys().next().copied() {
+            Some(fetch) => {
+                attempts += 1;
+                w.settle(fetch, Outcome::Away);
+            }
+            None => w.pass(100),
+        }
+    }
+    (w.now.0 - began.0, attempts)
+}
+
+#[test]
+pub(crate) fn a_read_waits_half_a_minute_for_what_is_away_and_the_next_ones_not_again() {
+    let mut w = alone(64);
+    let (h, other) = (w.open(1, 100), w.open(2, 100));
+    let read = w.read(h, 40, 4).expect("waits");
+    let (took, attempts) = away(&mut w, read, 60_000);
+    assert!(matches!(w.finished.get(&read), Some(Err(Failure::Fetch(_)))), "with the network's own error");
+    assert!((30_000..34_000).contains(&took) && (10..15).contains(&attempts), "{took} ms, {attempts} attempts");
+    // It goes on: nobody waits for it a second time.
+    for _ in 0..2 {
+        let read = w.read(other, 40, 4).expect("waits");
+        let (took, attempts) = away(&mut w, read, 60_000);
+        assert_eq!(attempts, 3);
+        assert!(took < 2_000, "{took} ms");
+    }
+    // Something comes, so the next one is another outage; it ends while a read waits.
+    let read = w.read(h, 0, 4).expect("waits");
+    w.complete_all();
+    assert_eq!(w.finished.get(&read), Some(&Ok(())));
+    let read = w.read(other, 60, 4).expect("waits");
+    away(&mut w, read, 20_000);
+    w.pass(3_000);
+    w.complete_all();
+    assert_eq!(w.finished.get(&read), Some(&Ok(())));
+    w.end();
+}
+
+#[test]
+fn an_outage_of_long_ago_and_one_before_a_sleep_do_not_count() {
+    type Between = fn(&mut World);
+    let rows: [(&str, Between, bool); 3] = [
+        ("at once", |_| (), false),
+        ("a minute later", |w| w.pass(60_000), true),
+        ("after a sleep", |w| w.plan.woke(w.now), true),
+    ];
+    for (name, between, is_borne) in rows {
+        let mut w = alone(64);
+        let h = w.open(1, 100);
+        let read = w.read(h, 40, 4).expect("waits");
+        away(&mut w, read, 60_000);
+        between(&mut w);
+        let read = w.read(h, 40, 4).expect("waits");
+        let (took, _) = away(&mut w, read, 60_000);
+        assert_eq!(took > 20_000, is_borne, "{name}: {took} ms");
+        w.end();
+    }
+}
+
+#[test]
+fn read_ahead_gives_up_on_what_is_away_after_three_attempts() {
+    let mut w = alone(64);
+    let h = w.open(1, 100);
+    let read = w.read(h, 0, 4).expect("waits");
+    w.complete(only_fetch(&w));
+    assert_eq!(w.finished.get(&read), Some(&Ok(())));
+    let mut attempts = 0;
+    while let Some(fetch) = w.flying.keys().next().copied() {
+        attempts += 1;
+        w.settle(fetch, Outcome::Away);
+        w.pass(3_000);
+    }
+    assert!(attempts % 3 == 0 && attempts <= 12, "{attempts}");
+    w.end();
+}
+
 #[test]
 fn progress_resets_the_count_and_goes_on_at_the_first_missing_block() {
     let mut w = World::new(Limits { read_bytes_max: 40, ..alone(200).plan.limits.clone() });

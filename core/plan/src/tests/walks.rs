@@ -89,8 +89,9 @@ pub(crate) fn walk(seed: u64, steps: u32) {
             }
             90..94 => {
                 if let Some(fetch) = pick(rng, w.flying.keys()) {
-                    let outcome = match rng.random_range(0..4) {
+                    let outcome = match rng.random_range(0..5) {
                         0 => Outcome::Fatal,
+                        3 => Outcome::Away,
                         2 => Outcome::Complete,
                         1 => Outcome::RetryAt(w.now.after(3_000)),
                         _ => Outcome::Retry,

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use http::{HeaderMap, Method, Uri, header::RANGE};
+use http::{
+    HeaderMap, Method, Uri,
+    header::{AUTHORIZATION, RANGE},
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -96,6 +99,9 @@ pub struct Request {
     pub target: String,
     /// The value of `Range`.
     pub range: Option<String>,
+    /// The value of `Authorization`.
+    #[serde(default)]
+    pub authorization: Option<String>,
     /// The connection it came on: 1 for the first of its site.
     pub connection: u64,
 }
@@ -186,12 +192,14 @@ impl Counters {
     }
 
     pub(super) fn record(&self, route: Route, peer: &Peer, method: &Method, uri: &Uri, headers: &HeaderMap) {
+        let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let request = Request {
             site: peer.site,
             route,
             method: method.to_string(),
             target: uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string),
-            range: headers.get(RANGE).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
+            range: text(RANGE),
+            authorization: text(AUTHORIZATION),
             connection: peer.number,
         };
         let mut recent = self.recent();
