@@ -162,6 +162,9 @@ pub(crate) struct MountArgs {
     /// Mount it again whenever the engine starts
     #[arg(long, conflicts_with = "foreground")]
     pub(crate) at_login: bool,
+    /// Show each newer commit of the branch by itself; files that are open keep their content
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// The account that asks, of those that `weightless accounts` shows
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     pub(crate) account: Option<String>,

@@ -407,6 +407,41 @@ fn a_newer_commit_of_a_branch_is_told_while_the_mount_is_used_and_nobody_is_aske
 }
 
 #[test]
+fn a_mount_that_follows_shows_each_newer_commit_by_itself_also_after_a_crash() {
+    let world = World::new();
+    world.say("config set refresh_s 1").ok();
+    world.say("mount org/model m --follow").ok();
+    assert_eq!(world.status()[0]["follow"], true);
+    let file = File::open(world.path("m/config.json")).unwrap();
+    let push = |name: &str| {
+        let push = world.hub.push(RepoKind::Model, "org/model", "main");
+        push.file(name, Content::text("x")).commit(name).unwrap()
+    };
+    let newest = push("first.txt");
+    // An open file is a use.
+    world.until(|world| world.status()[0]["commit"] == *newest);
+    assert!(world.path("m/first.txt").exists() && world.status()[0]["update"].is_null());
+    drop(file);
+
+    world.kill_engine();
+    world.say("mount datasets/org/data d").ok();
+    world.until(|world| world.status().iter().all(|mount| mount["state"] == "ready"));
+    let file = File::open(world.path("m/config.json")).unwrap();
+    let newest = push("second.txt");
+    let of_m = |world: &World| world.status().into_iter().find(|mount| mount["repo"] == "org/model").unwrap();
+    world.until(|world| of_m(world)["commit"] == *newest);
+    drop(file);
+
+    let dir = world.path("m").display().to_string();
+    world.client().call(&SetMount { dir, follow: Some(false), ..SetMount::default() }).unwrap();
+    let file = File::open(world.path("m/config.json")).unwrap();
+    let newer = push("third.txt");
+    world.until(|world| of_m(world)["update"] == *newer);
+    assert!(!world.path("m/third.txt").exists());
+    drop(file);
+}
+
+#[test]
 fn an_update_shows_the_newer_commit_whole_and_open_files_keep_their_content() {
     let world = World::new();
     world.say("mount org/model m").ok();

@@ -34,6 +34,7 @@ def test_the_verbs(engine: FakeEngine, notebook: Notebook) -> None:
         "subfolder": "onnx",
         "account": "me",
         "at_login": True,
+        "follow": False,
     }
     notebook.run("other = %hub mount org/model\nassert (path, other) == ('/m/a', '/m/a')").ok()
     assert "org/model  ready" in notebook.run("%hub status").ok().text

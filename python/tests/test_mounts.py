@@ -79,11 +79,12 @@ def test_unmounting_inside_the_block_is_fine() -> None:
 def test_what_is_asked_for_is_what_was_said(engine: FakeEngine, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(expected: Dict[str, Any], **given: Any) -> None:
         weightless.mount("org/model", **given)
-        assert engine.params("mounts.add") == {"repo": "org/model", "at_login": False, **expected}
+        assert engine.params("mounts.add") == {"repo": "org/model", "at_login": False, "follow": False, **expected}
 
     check({})
     check({"revision": "v1", "subfolder": "onnx"}, revision="v1", subfolder="onnx")
     check({"endpoint": "http://hub", "account": "me", "at_login": True}, endpoint="http://hub", account="me", at_login=True)
+    check({"follow": True}, follow=True)
     monkeypatch.chdir(home)
     check({"dir": str(home / "here")}, dir="here")
     check({"dir": str(home / "there")}, dir=Path("~/there"))

@@ -101,6 +101,10 @@ token: string | null,
  */
 at_login: boolean, 
 /**
+ * Move it to each newer commit of its revision by itself, as `mounts.update` does, once the engine has noticed it.
+ */
+follow: boolean, 
+/**
  * Threads that answer the kernel; the setting without.
  */
 event_loops: number | null, };
@@ -734,6 +738,10 @@ size_bytes: number,
  */
 at_login: boolean, 
 /**
+ * Whether it moves to a newer commit of its revision by itself.
+ */
+follow: boolean, 
+/**
  * Whether it is a repo in the Hub folder.
  */
 in_folder: boolean, 
@@ -1010,6 +1018,11 @@ dir: string,
  * Whether the engine mounts it whenever it starts.
  */
 at_login: boolean | null, 
+/**
+ * Whether it moves to a newer commit of its revision by itself. A repo in the Hub folder does so anyway, once nobody has used it
+ * for a while.
+ */
+follow: boolean | null, 
 /**
  * Whether its network is paused: reads that need it then fail at once.
  */

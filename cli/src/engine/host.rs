@@ -13,6 +13,7 @@ use super::record::Record;
 use super::{Options, blocking, refresh, unix_s};
 use crate::exit::{Outcome, fault, io_fault};
 use crate::{log, output};
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -190,7 +191,10 @@ impl Host {
                 if order.at_login {
                     hosted.set_at_login(true);
                 }
-                if is_new || order.at_login {
+                if order.follow {
+                    hosted.set_follow(true);
+                }
+                if is_new || order.at_login || order.follow {
                     self.changed(&hosted);
                 }
                 let notes = if is_new { vec![kept_in_folder(&hosted)] } else { Vec::new() };
@@ -404,6 +408,9 @@ impl Host {
         if let Some(at_login) = request.at_login {
             hosted.set_at_login(at_login);
         }
+        if let Some(follow) = request.follow {
+            hosted.set_follow(follow);
+        }
         if let Some(paused) = request.paused {
             hosted.set_paused(paused, self.is_paused());
         }
@@ -419,8 +426,15 @@ impl Host {
         *self.paused.borrow()
     }
 
-    /// The revision of a mount stands for `commit` now: told if that is news.
-    pub(super) fn found(&self, hosted: &Hosted, commit: &str) {
+    /// The revision of a mount stands for `commit` now: told if that is news, and shown if the mount follows.
+    pub(super) async fn found(&self, hosted: &Hosted, commit: &str) {
+        if hosted.follows() && commit != &*hosted.mount().commit() && !hosted.is_in_folder() {
+            match self.update(&UpdateMount { dir: hosted.dir() }).await {
+                Ok(_) => return,
+                // Told below like any other; tried again with the next question.
+                Err(fault) => tracing::warn!(dir = hosted.dir(), %fault, "the newer commit cannot be shown yet"),
+            }
+        }
         if hosted.set_newest(commit) {
             tracing::info!(dir = hosted.dir(), commit, "what the mount's revision stands for");
             self.tell_mount(&hosted.status());
@@ -693,5 +707,7 @@ fn reader_config(resolved: &Resolved) -> ReaderConfig {
     let mut config = ReaderConfig::default();
     config.limits.budget_bytes = resolved.budget_bytes;
     config.limits.stall_ms = resolved.stall_ms;
+    // Two engines behind one router do not try again together.
+    config.limits.jitter = RandomState::new().hash_one(0) | 1;
     config
 }

@@ -28,6 +28,7 @@ pub(crate) struct Hosted {
     is_kept: AtomicBool,
     mounted_at: SystemTime,
     at_login: AtomicBool,
+    follow: AtomicBool,
     is_paused: AtomicBool,
     weight: AtomicU32,
     /// The commit that its revision stands for by now, if that is another one; std because it is held for a copy.
@@ -92,6 +93,7 @@ impl Hosted {
     fn new(order: Order, mount: Arc<Mount>, way: Way, is_kept: bool) -> Self {
         Hosted {
             at_login: AtomicBool::new(order.at_login),
+            follow: AtomicBool::new(order.follow),
             order,
             mount,
             way,
@@ -106,7 +108,8 @@ impl Hosted {
 
     /// What was asked for, with what was changed since.
     pub(crate) fn order(&self) -> Order {
-        Order { at_login: self.at_login.load(Ordering::Relaxed), ..self.order.clone() }
+        let (at_login, follow) = (self.at_login.load(Ordering::Relaxed), self.follows());
+        Order { at_login, follow, ..self.order.clone() }
     }
 
     /// Its repo.
@@ -196,6 +199,16 @@ impl Hosted {
             self.keep();
         }
         self.at_login.store(at_login, Ordering::Relaxed);
+    }
+
+    /// Whether it moves to a newer commit by itself.
+    pub(crate) fn set_follow(&self, follow: bool) {
+        self.follow.store(follow, Ordering::Relaxed);
+    }
+
+    /// See [`set_follow`](Self::set_follow).
+    pub(crate) fn follows(&self) -> bool {
+        self.follow.load(Ordering::Relaxed)
     }
 
     /// Whether its reads fail at once that need the network. `all` says so for every mount.

@@ -453,7 +453,8 @@ impl Host {
         let found = self.folder.on().as_ref().and_then(|on| Some((on.order.clone(), on.state.volume()?.clone())));
         let Some((FolderOrder { dir, endpoint, who }, volume)) = found else { return };
         let spec = RepoSpec { repo, revision, path: None };
-        let order = Order { spec, endpoint, who, dir: dir.join(path), at_login: false, event_loops: None };
+        let order =
+            Order { spec, endpoint, who, dir: dir.join(path), at_login: false, follow: false, event_loops: None };
         let hosted = Arc::new(Hosted::in_folder(order, mount, volume, path.to_owned(), false));
         if self.mounts.take_in(&hosted) {
             // Whatever it was set to when it was in use before.

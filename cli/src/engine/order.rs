@@ -22,6 +22,8 @@ pub(crate) struct Order {
     pub(crate) dir: PathBuf,
     /// Whether the engine mounts it whenever it starts.
     pub(crate) at_login: bool,
+    /// Whether it moves to a newer commit of its revision by itself.
+    pub(crate) follow: bool,
     /// Threads that answer the kernel, where this mount has its own number.
     pub(crate) event_loops: Option<u16>,
 }
@@ -77,6 +79,7 @@ impl Order {
             who,
             dir: if is_in_hub_folder { dir } else { paths::absolute(&dir)? },
             at_login: request.at_login,
+            follow: request.follow,
             event_loops: request.event_loops,
         })
     }
@@ -99,6 +102,7 @@ impl Order {
             },
             token: None,
             at_login: self.at_login,
+            follow: self.follow,
             event_loops: self.event_loops,
         }
     }
@@ -127,6 +131,7 @@ impl Order {
                 _ => None,
             },
             at_login: self.at_login,
+            follow: self.follow,
             ..MountStatus::new(
                 self.spec.repo.to_string(),
                 wanted::revision(&self.spec),
@@ -152,6 +157,7 @@ mod tests {
             dir: Some("/-x".into()),
             account: Some("me".into()),
             at_login: true,
+            follow: true,
             event_loops: Some(3),
             ..AddMount::default()
         };

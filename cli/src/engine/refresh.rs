@@ -1,5 +1,5 @@
 //! Whether the branch or tag of a mount has a newer commit: asked from time to time while the mount is used, one small request each.
-//! Moves nothing; who is interested is told.
+//! Who is interested is told, and a mount that follows is moved.
 
 use super::host::Host;
 use super::hosted::Hosted;
@@ -50,7 +50,7 @@ async fn ask(host: &Host, hosted: &Hosted, hub: &Hub) {
         match hub.commit(mount.repo(), mount.revision()).await {
             Ok(commit) => {
                 back_off = 1;
-                host.found(hosted, &commit.sha);
+                host.found(hosted, &commit.sha).await;
             }
             Err(error) if error.kind() == ErrorKind::Paused => {}
             Err(error) => {

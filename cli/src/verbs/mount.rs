@@ -89,6 +89,7 @@ fn request(args: &MountArgs) -> Outcome<AddMount> {
         endpoint,
         account: args.account.clone(),
         at_login: args.at_login,
+        follow: args.follow,
         event_loops: args.reader.event_loops,
         ..AddMount::default()
     };

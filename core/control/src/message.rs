@@ -369,6 +369,7 @@ mod tests {
                 size_bytes: 9,
                 account: None,
                 at_login: true,
+                follow: false,
                 in_folder: false,
                 is_paused: false,
                 weight: 1,
@@ -384,7 +385,7 @@ mod tests {
                 r#""log":"/l","pid":1,"started_unix_s":5,"version":"0.1.0"},"mounts":[{"at_login":true,"#,
                 r#""bytes_delivered":2,"bytes_fetched":3,"bytes_from_hub_cache":11,"bytes_from_store":10,"#,
                 r#""commit":"c0","dir":"/m","endpoint":"http://h","files":8,"#,
-                r#""in_folder":false,"is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
+                r#""follow":false,"in_folder":false,"is_paused":false,"mounted_unix_s":5,"open_files":4,"pid":1,"repo":"datasets/a/b","#,
                 r#""revision":"main","size_bytes":9,"state":"ready","subfolder":"","weight":1}]}}"#
             )
         );

@@ -133,6 +133,9 @@ pub struct MountStatus {
     /// Whether the engine mounts it whenever it starts.
     #[serde(default)]
     pub at_login: bool,
+    /// Whether it moves to a newer commit of its revision by itself.
+    #[serde(default)]
+    pub follow: bool,
     /// Whether it is a repo in the Hub folder.
     #[serde(default)]
     pub in_folder: bool,
@@ -175,6 +178,7 @@ impl MountStatus {
             files: 0,
             size_bytes: 0,
             at_login: false,
+            follow: false,
             in_folder: false,
             is_paused: false,
             weight: one(),
@@ -240,6 +244,8 @@ pub struct AddMount {
     pub token: Option<String>,
     /// Mount it again whenever the engine starts.
     pub at_login: bool,
+    /// Move it to each newer commit of its revision by itself, as `mounts.update` does, once the engine has noticed it.
+    pub follow: bool,
     /// Threads that answer the kernel; the setting without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_loops: Option<u16>,
@@ -257,6 +263,7 @@ impl fmt::Debug for AddMount {
             .field("account", &self.account)
             .field("token_file", &self.token_file)
             .field("at_login", &self.at_login)
+            .field("follow", &self.follow)
             .field("event_loops", &self.event_loops)
             .finish_non_exhaustive()
     }
@@ -329,6 +336,10 @@ pub struct SetMount {
     /// Whether the engine mounts it whenever it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_login: Option<bool>,
+    /// Whether it moves to a newer commit of its revision by itself. A repo in the Hub folder does so anyway, once nobody has used it
+    /// for a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow: Option<bool>,
     /// Whether its network is paused: reads that need it then fail at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,

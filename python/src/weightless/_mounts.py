@@ -95,6 +95,7 @@ def mount(
     account: Optional[str] = None,
     token: Optional[str] = None,
     at_login: bool = False,
+    follow: bool = False,
     unmount_on_exit: Optional[bool] = None,
 ) -> Mount:
     """Shows a repo of the Hub as a read-only folder, without downloading it.
@@ -110,6 +111,7 @@ def mount(
     :param account: The account of Weightless that asks; the default one without.
     :param token: A token for this mount, kept in the engine's memory only; ``HF_TOKEN`` or ``HF_TOKEN_PATH`` without.
     :param at_login: Mount it again whenever the engine starts.
+    :param follow: Show each newer commit of the branch by itself; files that are open keep their content.
     :param unmount_on_exit: Whether the end of the ``with`` unmounts; without, it does unless the mount was there before.
     """
     token = token and Secret(token.strip())
@@ -121,6 +123,7 @@ def mount(
         "endpoint": endpoint or os.environ.get("HF_ENDPOINT") or None,
         "account": account,
         "at_login": at_login,
+        "follow": follow,
         "token": token or None,
     }
     if not token and account is None:

@@ -85,6 +85,7 @@ class MountStatus:
     endpoint: str = ""
     account: Optional[str] = None
     at_login: bool = False
+    follow: bool = False
     is_paused: bool = False
     weight: int = 1
     files: int = 0

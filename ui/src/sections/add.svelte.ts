@@ -198,6 +198,7 @@ export class Add {
         token: null,
         token_file: null,
         at_login: this.at_login,
+        follow: false,
         event_loops: null,
       });
       this.#engine.put(mount);

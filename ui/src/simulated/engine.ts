@@ -140,7 +140,7 @@ export class SimulatedEngine implements Bridge {
 
   /** Another client mounts: it comes as an event only. */
   mountElsewhere(repo: string): void {
-    const mount = this.#newMount({ repo, revision: null, subfolder: null, dir: null, endpoint: null, account: null, token: null, token_file: null, at_login: false, event_loops: null });
+    const mount = this.#newMount({ repo, revision: null, subfolder: null, dir: null, endpoint: null, account: null, token: null, token_file: null, at_login: false, follow: false, event_loops: null });
     this.#put(mount);
   }
 
@@ -331,6 +331,7 @@ export class SimulatedEngine implements Bridge {
       files: known.files.size,
       size_bytes: sum(known.files),
       at_login: params.at_login,
+      follow: params.follow,
       in_folder: false,
       is_paused: false,
       weight: 1,
@@ -344,9 +345,10 @@ export class SimulatedEngine implements Bridge {
     return mount;
   }
 
-  #setMount({ dir, at_login, paused, weight }: SetMount): MountStatus {
+  #setMount({ dir, at_login, follow, paused, weight }: SetMount): MountStatus {
     const mount = { ...this.#mount(dir) };
     if (at_login !== null) mount.at_login = at_login;
+    if (follow !== null) mount.follow = follow;
     if (paused !== null) mount.is_paused = paused;
     if (weight !== null) mount.weight = weight;
     this.#put(mount);

@@ -87,6 +87,7 @@ export function simMount(repo: string, change: Partial<MountStatus> = {}): Mount
     files: known.files.size,
     size_bytes: sum(known.files),
     at_login: false,
+    follow: false,
     in_folder: false,
     is_paused: false,
     weight: 1,
