@@ -19,7 +19,7 @@ async function serious(page: Page): Promise<string[]> {
   });
 }
 
-const SECTIONS = ["Mounts", "Add", "Browse", "Activity", "Accounts", "Settings", "Help"];
+const SECTIONS = ["Mounts", "Add", "Browse", "Activity", "Storage", "Accounts", "Settings", "Help"];
 
 for (const colorScheme of ["light", "dark"] as const) {
   for (const scenario of ["empty", "busy", "error"]) {
@@ -50,6 +50,11 @@ for (const colorScheme of ["light", "dark"] as const) {
     await button(page, "Unmount").click();
     await page.getByRole("dialog").waitFor();
     const found = await serious(page);
+    await page.keyboard.press("Escape");
+    await section(page, "Storage");
+    await button(page, "Free up all…").click();
+    await seen(page, "Files that are open can be read on");
+    found.push(...(await serious(page)));
     await page.keyboard.press("Escape");
     await section(page, "Add");
     await page.getByRole("combobox").fill("meta-llama/Llama-3.2-1B");

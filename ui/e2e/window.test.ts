@@ -202,7 +202,7 @@ test("activity shows rates, memory and files by program", async () => {
 test("the budget by the keyboard, a wrong setting at its field", async () => {
   const page = await open("empty");
   await seen(page, "Nothing is mounted");
-  await page.keyboard.press("Control+6");
+  await page.keyboard.press("Control+7");
   const slider = page.getByRole("slider");
   await slider.focus();
   await page.keyboard.press("ArrowRight");
@@ -312,7 +312,7 @@ test("a link from outside asks", async () => {
 test("shortcuts lead to each section and to the search", async () => {
   const page = await open("empty");
   await seen(page, "Nothing is mounted");
-  for (const [i, name] of ["Mounts", "Add", "Browse", "Activity", "Accounts", "Settings", "Help"].entries()) {
+  for (const [i, name] of ["Mounts", "Add", "Browse", "Activity", "Storage", "Accounts", "Settings", "Help"].entries()) {
     await page.keyboard.press(`Control+${i + 1}`);
     await page.getByRole("heading", { level: 1, name }).waitFor();
     expect(await page.title()).toBe(`${name} – Weightless`);

@@ -46,6 +46,11 @@ const SECTIONS = {
     await go("Activity")(page);
     await page.waitForTimeout(4_000);
   },
+  storage: go("Storage"),
+  "storage-free": async (page, scenario) => {
+    await go("Storage")(page);
+    if (scenario !== "empty") await page.getByRole("button", { name: "Free up all" }).click();
+  },
   accounts: go("Accounts"),
   settings: go("Settings"),
   help: async (page, scenario) => {

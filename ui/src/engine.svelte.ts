@@ -19,9 +19,14 @@ import type {
   Stats,
 } from "./protocol.ts";
 
+/** How often a fault that stands is asked whether it does. */
+const FAULTS_MS = 10_000;
+
 export class Engine {
   #bridge: Bridge;
   #notices: Notices;
+  /** When a fault was last looked after, by the clock of the figures. */
+  #looked_ms = 0;
 
   state: EngineState = $state("starting");
   /** Why it is lost or failed. */
@@ -78,6 +83,11 @@ export class Engine {
     this.mounts = this.mounts.filter((mount) => mount.dir !== dir);
   }
 
+  /** What no event tells: what is kept, and what is wrong beyond a mount. */
+  refresh(): Promise<void> {
+    return this.#askStatus();
+  }
+
   async setAutostart(on: boolean): Promise<void> {
     await this.#bridge.setAutostart(on);
     await this.#askInfo();
@@ -119,9 +129,13 @@ export class Engine {
         this.folder = event.folder ?? null;
         return;
       case "notice":
-        return this.#notices.add(event.dir, event.fault, Date.now());
+        this.#notices.add(event.dir, event.fault, Date.now());
+        if (event.dir === null) void this.#askStatus();
+        return;
       case "settings":
         this.settings = event.settings;
+        // A file that was not understood may be by now.
+        void this.#askStatus();
         return;
       case "accounts":
         void this.#askAccounts();
@@ -133,8 +147,17 @@ export class Engine {
         // `history` is no state of its own: whoever draws it looks at `stats` as well.
         this.history.push(event.stats);
         this.stats = event.stats;
+        this.#lookAgain(event.stats.at_unix_ms);
         return;
     }
+  }
+
+  /** No event says that a fault of the engine is over: while one is shown, it is asked now and then. */
+  #lookAgain(now_ms: number): void {
+    if ((this.status?.faults.length ?? 0) === 0) this.#looked_ms = now_ms;
+    if (now_ms - this.#looked_ms < FAULTS_MS) return;
+    this.#looked_ms = now_ms;
+    void this.#askStatus();
   }
 
   async #askStatus(): Promise<void> {

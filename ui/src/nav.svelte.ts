@@ -2,7 +2,7 @@
 import type { Navigate } from "./bridge.ts";
 import type { Prefs } from "./prefs.svelte.ts";
 
-export const SECTIONS = ["mounts", "add", "browse", "activity", "accounts", "settings", "help"] as const;
+export const SECTIONS = ["mounts", "add", "browse", "activity", "storage", "accounts", "settings", "help"] as const;
 export type Section = (typeof SECTIONS)[number];
 
 export class Nav {

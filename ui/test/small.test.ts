@@ -34,8 +34,8 @@ test("whatever is thrown becomes a fault", () => {
 const none = { ctrlKey: false, metaKey: false, altKey: false };
 test.each([
   [{ ...none, key: "1", ctrlKey: true }, false, { go: "mounts" }],
-  [{ ...none, key: "7", metaKey: true }, true, { go: "help" }],
-  [{ ...none, key: "8", ctrlKey: true }, false, null],
+  [{ ...none, key: "8", metaKey: true }, true, { go: "help" }],
+  [{ ...none, key: "9", ctrlKey: true }, false, null],
   [{ ...none, key: "n", ctrlKey: true }, true, { go: "add" }],
   [{ ...none, key: "1", ctrlKey: true, altKey: true }, false, null],
   [{ ...none, key: "/" }, false, { search: true }],
@@ -84,7 +84,8 @@ test("looks are remembered, and a broken memory is no harm", () => {
 
 test.each([
   [{ section: "activity" }, "activity"],
-  [{ section: "storage" }, "mounts"],
+  [{ section: "storage" }, "storage"],
+  [{ section: "no-such-section" }, "mounts"],
   [{ section: "mount", repo: "a/b" }, "add"],
 ])("%j leads to %s", (target, section) => {
   const nav = new Nav(new Prefs(new MemoryStorage()));
@@ -109,6 +110,19 @@ test("the budget's slider ends at half of the memory, unless more is set", () =>
   expect(budgetRange(8 * 1024 ** 3, 1024)).toEqual({ min: 64, max: 4096, step: 64 });
   expect(budgetRange(8 * 1024 ** 3, 5000)).toEqual({ min: 64, max: 5056, step: 64 });
   expect(budgetRange(0, 0).max).toBe(128);
+});
+
+test("programs that read come before those that only keep files open", () => {
+  const file = (pid: number, delivered_rate_10s: number) => ({
+    dir: "/m",
+    path: "a",
+    size: 1,
+    pid,
+    program: `p${pid}`,
+    opened_unix_s: pid,
+    traffic: { delivered_bytes: 0, fetched_bytes: 0, delivered_rate_1s: 0, delivered_rate_10s, fetched_rate_1s: 0, fetched_rate_10s: 0 },
+  });
+  expect(byProgram([file(1, 0), file(2, 7), file(3, 0), file(4, 9)]).map((it) => it.pid)).toEqual([2, 4, 1, 3]);
 });
 
 test("files stay in their place while their rates change", () => {

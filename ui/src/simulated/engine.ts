@@ -3,7 +3,7 @@
  * For the browser, for tests and for design; no part of the product.
  */
 import type { AppInfo, Bridge, EngineState, Listener, Method, Navigate, Params, Reply } from "../bridge.ts";
-import type { AddMount, Event, Fault, Holder, JsonValue, MountStatus, Problem, Settings, SettingsReply, SetMount } from "../protocol.ts";
+import type { AddMount, Event, Fault, FreedFile, Holder, JsonValue, MountStatus, Problem, Settings, SettingsReply, SetMount, StoreStatus } from "../protocol.ts";
 import { faults } from "./faults.ts";
 import { allRepos, describe, fakeCommit, list, parseAddress, search, type SimRepo, sum } from "./hub.ts";
 import { ada, ENDPOINT, FOLDER, HOME, hops, simFile, simFolder, type World } from "./scenarios.ts";
@@ -11,7 +11,9 @@ import { type SimFile, TrafficSource } from "./traffic.ts";
 
 export const GOOD_TOKEN = "hf_good";
 export const LIMITED_TOKEN = "hf_limited";
-const RAM = 8 * 1024 ** 3;
+const GIB = 1024 ** 3;
+const RAM = 8 * GIB;
+const FREED_MAX = 200;
 
 const DEFAULTS: Settings = {
   read_ahead_mb: 1024,
@@ -131,7 +133,7 @@ export class SimulatedEngine implements Bridge {
   }
 
   notice(dir: string | null, fault: Fault): void {
-    this.#emit({ kind: "notice", dir, fault });
+    this.emit({ kind: "notice", dir, fault });
   }
 
   navigate(target: Navigate): void {
@@ -163,7 +165,8 @@ export class SimulatedEngine implements Bridge {
         held_bytes: 0,
         is_paused: this.#is_paused,
         log: `${HOME}/.local/state/weightless/engine.log`,
-        faults: [],
+        faults: this.world.faults,
+        store: this.#store,
       },
       folder: this.world.folder,
       mounts: this.world.mounts,
@@ -203,12 +206,12 @@ export class SimulatedEngine implements Bridge {
       if (!on && old !== null && manner === "refuse" && open.length > 0) throw faults.busy(old.dir, open.map(holder));
       if (!on) for (const mount of inside) this.#drop(mount);
       this.world.folder = on ? simFolder(dir ?? old?.dir ?? this.#settings.mount_folder ?? FOLDER) : null;
-      this.#emit({ kind: "folder", folder: this.world.folder });
+      this.emit({ kind: "folder", folder: this.world.folder });
       return { folder: this.world.folder, notes: [] };
     },
     pause: ({ paused }) => {
       this.#is_paused = paused;
-      this.#emit({ kind: "paused", paused });
+      this.emit({ kind: "paused", paused });
       return {};
     },
     "settings.get": () => this.#settingsReply(),
@@ -216,7 +219,8 @@ export class SimulatedEngine implements Bridge {
       const problems = problemsOf(changes);
       if (problems.length > 0) throw faults.badSettings(problems);
       this.#settings = { ...this.#settings, ...(changes as Partial<Settings>) };
-      this.#emit({ kind: "settings", settings: this.#settingsReply() });
+      while (sumBytes(this.world.kept) > this.#storeMax) this.world.kept = this.world.kept.slice(1);
+      this.emit({ kind: "settings", settings: this.#settingsReply() });
       return this.#settingsReply();
     },
     "accounts.list": () => this.#accounts(),
@@ -226,7 +230,7 @@ export class SimulatedEngine implements Bridge {
       if (token !== GOOD_TOKEN && token !== LIMITED_TOKEN) throw faults.tokenRejected();
       const account = { ...ada, name: token === GOOD_TOKEN ? "ada" : "guest", is_default: this.world.accounts.length === 0 };
       this.world.accounts = [...this.world.accounts.filter((it) => it.name !== account.name), account];
-      this.#emit({ kind: "accounts" });
+      this.emit({ kind: "accounts" });
       return account;
     },
     "accounts.remove": ({ name }) => {
@@ -235,12 +239,12 @@ export class SimulatedEngine implements Bridge {
       if (first !== undefined && !this.world.accounts.some((it) => it.is_default)) {
         this.world.accounts = this.world.accounts.with(0, { ...first, is_default: true });
       }
-      this.#emit({ kind: "accounts" });
+      this.emit({ kind: "accounts" });
       return this.#accounts();
     },
     "accounts.use": ({ name }) => {
       this.world.accounts = this.world.accounts.map((it) => ({ ...it, is_default: it.name === name }));
-      this.#emit({ kind: "accounts" });
+      this.emit({ kind: "accounts" });
       return this.#accounts();
     },
     search: ({ words, author, kind, limit }) => {
@@ -261,7 +265,11 @@ export class SimulatedEngine implements Bridge {
     "repos.readme": ({ repo, revision }) => ({ markdown: this.#find(repo, revision).known.readme }),
     stats: () => this.#stats(),
     subscribe: () => ({}),
-    "store.free": () => ({ bytes: 0, files: 0, first: [] }),
+    "store.free": ({ repo, dry_run }) => {
+      const freed = this.world.kept.filter((file) => repo === null || file.repo === repo);
+      if (!dry_run) this.world.kept = this.world.kept.filter((file) => !freed.includes(file));
+      return { bytes: sumBytes(freed), files: freed.length, first: freed.slice(0, FREED_MAX) };
+    },
     doctor: () => ({ hops: hops(this.world), hosts: ["huggingface.co", "cas-server.xethub.hf.co", "transfer.xethub.hf.co", "cdn-lfs.hf.co"] }),
     diagnostics: () => ({ text: this.#diagnostics() }),
     stop: () => {
@@ -272,6 +280,21 @@ export class SimulatedEngine implements Bridge {
 
   get #budget(): number {
     return (this.#settings.read_ahead_mb ?? DEFAULTS.read_ahead_mb!) * 1024 * 1024;
+  }
+
+  get #storeMax(): number {
+    return (this.#settings.store_max_gb ?? DEFAULTS.store_max_gb!) * GIB;
+  }
+
+  get #store(): StoreStatus | null {
+    if (this.#storeMax === 0) return null;
+    return {
+      dir: `${HOME}/.cache/weightless/store`,
+      used_bytes: sumBytes(this.world.kept),
+      max_bytes: this.#storeMax,
+      keep_free_bytes: (this.#settings.store_keep_free_gb ?? DEFAULTS.store_keep_free_gb!) * GIB,
+      fault: this.world.store_fault,
+    };
   }
 
   #accounts() {
@@ -358,26 +381,27 @@ export class SimulatedEngine implements Bridge {
   #drop(mount: MountStatus): void {
     this.world.files = this.world.files.filter((file) => file.dir !== mount.dir);
     this.world.mounts = this.world.mounts.filter((it) => it !== mount);
-    this.#emit({ kind: "mount_gone", dir: mount.dir });
+    this.emit({ kind: "mount_gone", dir: mount.dir });
   }
 
   #put(mount: MountStatus): void {
     const at = this.world.mounts.findIndex((it) => it.dir === mount.dir);
     this.world.mounts = at < 0 ? [...this.world.mounts, mount] : this.world.mounts.with(at, mount);
-    this.#emit({ kind: "mount", mount });
+    this.emit({ kind: "mount", mount });
   }
 
   #stats() {
     const { mounts, files } = this.world;
     const moves = (dir: string) => !this.#is_paused && mounts.some((it) => it.dir === dir && it.state === "ready" && !it.is_paused);
-    return this.#traffic.stats(this.now_ms(), mounts, files, this.#budget, moves);
+    return this.#traffic.stats(this.now_ms(), mounts, files, this.#budget, sumBytes(this.world.kept), moves);
   }
 
   #tick(): void {
-    if (this.#state === "connected") this.#emit({ kind: "stats", stats: this.#stats() });
+    if (this.#state === "connected") this.emit({ kind: "stats", stats: this.#stats() });
   }
 
-  #emit(event: Event): void {
+  /** What an engine would say by itself. */
+  emit(event: Event): void {
     this.#listener?.onEvent(structuredClone({ lost: 0, event }));
   }
 
@@ -409,6 +433,8 @@ export class SimulatedEngine implements Bridge {
     return new Promise((resolve) => setTimeout(resolve, ms));
   }
 }
+
+const sumBytes = (files: FreedFile[]): number => files.reduce((sum, file) => sum + file.bytes, 0);
 
 const holder = (file: SimFile): Holder => ({ pid: file.pid ?? 0, program: file.program ?? "", path: `${file.dir}/${file.path}` });
 

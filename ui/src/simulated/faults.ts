@@ -21,6 +21,7 @@ export const faults = {
   contentMismatch: (about: string) => fault("content_mismatch", `${about}: the bytes received are not the file's`, "Try again; if it stays, report it."),
   driverMissing: () =>
     fault("driver_missing", "the file system driver is not usable: fusermount3 is not installed", "Install the package fuse3: sudo apt install fuse3"),
+  diskFull: () => fault("disk_full", "the disk is full: what is read is not kept", "Free some space."),
   mountPointInvalid: (dir: string) => fault("mount_point_invalid", `${dir}: this cannot be a mount point`, "Choose an empty folder of yours."),
   busy: (dir: string, holders: Holder[]): Fault => ({
     ...fault("mount_point_busy", `${dir}: the mount point is in use`, "Close what uses it, or choose another."),

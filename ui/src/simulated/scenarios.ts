@@ -1,6 +1,6 @@
 /** Worlds to start from, chosen by `?scenario=`. */
 import type { EngineState } from "../bridge.ts";
-import type { Account, FolderStatus, Hop, MountStatus, Problem, Settings } from "../protocol.ts";
+import type { Account, Fault, FolderStatus, FreedFile, Hop, MountStatus, Problem, Settings } from "../protocol.ts";
 import { faults } from "./faults.ts";
 import { allRepos, fakeCommit, LONG_REPO, NOW_S, sum } from "./hub.ts";
 import type { SimFile } from "./traffic.ts";
@@ -17,6 +17,10 @@ export interface World {
   mounts: MountStatus[];
   folder: FolderStatus | null;
   files: SimFile[];
+  /** What of which file the store holds; what was not used for longest comes first. */
+  kept: FreedFile[];
+  store_fault: Fault | null;
+  faults: Fault[];
   accounts: Account[];
   no_keychain: string | null;
   hub_down: boolean;
@@ -43,6 +47,9 @@ const base = (): World => ({
   mounts: [],
   folder: null,
   files: [],
+  kept: [],
+  store_fault: null,
+  faults: [],
   accounts: [],
   no_keychain: null,
   hub_down: false,
@@ -96,6 +103,11 @@ export function simMount(repo: string, change: Partial<MountStatus> = {}): Mount
   };
 }
 
+/** All files of a repo, of which a part was read. */
+function simKept(repo: string, part: number): FreedFile[] {
+  return [...allRepos.get(repo)!.files].map(([path, size]) => ({ repo, path, bytes: Math.ceil((size * part) / 4096) * 4096 }));
+}
+
 export function simFile(mount: MountStatus, path: string, program: string | null, mean_rate: number, change: Partial<SimFile> = {}): SimFile {
   const size = allRepos.get(mount.repo)?.files.get(path) ?? 1_000_000;
   const pid = program === null ? null : 20_000 + program.length * 37;
@@ -112,6 +124,7 @@ const usual = (): World => {
       simFile(qwen, "model.safetensors", "python3", 38_200_000, { waiting: { reason: "link" } }),
       simFile(qwen, "tokenizer.json", "python3", 0),
     ],
+    kept: [...simKept("datasets/stanfordnlp/imdb", 0.4), ...simKept("Qwen/Qwen2.5-0.5B", 1)],
     accounts: [ada],
   };
 };
@@ -164,6 +177,7 @@ const busy = (): World => {
       recent: [LONG_REPO, ...names.map(([repo]) => repo).filter((repo) => repo !== LONG_REPO), "datasets/HuggingFaceFW/fineweb@refs%2Fpr%2F7", "openai/whisper-large-v3", "openai/whisper-base"],
       problems: [{ path: "meta-llama/Llama-3.2-1B", fault: faults.gated("meta-llama/Llama-3.2-1B") }, { path: "Qwen/Qwen9", fault: faults.repoNotFound("Qwen/Qwen9") }],
     }),
+    kept: [{ repo: "", path: "model.safetensors", bytes: 310_001_664 }, ...names.flatMap(([repo], i) => simKept(repo, repo.endsWith("fineweb") ? 0.0003 : 1 / (i + 1)))],
     notices: true,
   };
 };
@@ -179,6 +193,9 @@ const error = (): World => {
     folder: simFolder(FOLDER, { state: "failed", fault: faults.mountPointInvalid(FOLDER) }),
     files: [simFile(stalled, "model.safetensors", "python3", 0, { waiting: { reason: "retry", in_s: 12 } })],
     accounts: [{ ...ada, source: "environment" }],
+    kept: simKept("Qwen/Qwen2.5-0.5B", 0.3),
+    store_fault: faults.diskFull(),
+    faults: [faults.diskFull()],
     no_keychain: "no Secret Service answers on the session bus",
     hub_down: true,
     driver_missing: true,

@@ -31,7 +31,7 @@ export class TrafficSource {
   #retries = 12;
   #reads = 410_233;
 
-  stats(now_ms: number, mounts: MountStatus[], files: SimFile[], budget: number, moves: (dir: string) => boolean): Stats {
+  stats(now_ms: number, mounts: MountStatus[], files: SimFile[], budget: number, kept: number, moves: (dir: string) => boolean): Stats {
     const spent_s = this.#last_ms === null ? 0 : Math.max(0, (now_ms - this.#last_ms) / 1000);
     this.#last_ms = now_ms;
     const shown: FileStats[] = files.map((file) => {
@@ -69,7 +69,7 @@ export class TrafficSource {
         memory_hits: Math.round(this.#reads * 0.934),
         waiting_reads: shown.filter((file) => file.waiting != null).length,
       },
-      local: { store_bytes: 0, hub_cache_bytes: 0, kept_bytes: 0, dropped_blocks: 0 },
+      local: { store_bytes: Math.round(kept * 1.7), hub_cache_bytes: Math.round(kept * 0.2), kept_bytes: kept, dropped_blocks: 0 },
       mounts: mounts.map((mount) => {
         const own = shown.filter((file) => file.dir === mount.dir);
         return {
